@@ -1,0 +1,89 @@
+"""ListCell: one step of a recurrent network with doubly-linked lists for a memory."""
+
+import keras
+
+from keras_stackrnn import memory
+from keras_stackrnn.memory_cell import MemoryCell
+
+
+@keras.saving.register_keras_serializable(package="keras_stackrnn")
+class ListCell(MemoryCell):
+    """Cell class for the List RNN of Joulin & Mikolov (2015).
+
+    A simple recurrent cell that, at each step, reads its lists around their heads and then, on
+    each of them, inserts a value at the head, moves the head to the left or to the right or, with
+    `no_op`, leaves it where it is. The actions are mixed by their probabilities, so all of it
+    learns by gradient descent.
+
+    The states are `[hidden, memory]`, of sizes `units` and `capacity * num_lists`. The memory's
+    state reads as `(batch, capacity, num_lists)`: left to right, the head stays in the middle (at
+    `capacity // 2`) and the list moves under it, an empty slot is -1.
+
+    Args:
+        units: Positive integer, the number of hidden units and of outputs.
+        num_lists: Positive integer, the number of lists.
+        capacity: Positive integer, how many elements a list holds, half of them on each side of
+            the head; what moves past an end is lost. (`None` is for `ListRNN`, whose lists grow.)
+        read_depth: Positive integer, how many elements of each list are read: the head, then its
+            neighbours left, right, left, …
+        no_op: Boolean, whether there is a fourth action that leaves a list as it is.
+        use_recurrent_kernel: Boolean, whether the hidden units see their last values. Without,
+            the lists are all that the cell remembers.
+        use_bias: Boolean, whether hidden units, actions and inserted values have biases.
+        rounding: Boolean, whether the most probable action alone is taken at inference; training
+            always mixes.
+        activation: Activation function of the hidden units.
+        **kwargs: `kernel_initializer`, `recurrent_initializer`, `memory_initializer`,
+            `action_initializer`, `insert_initializer`, `bias_initializer`, the same names with
+            `_regularizer` and `_constraint`, and the arguments of every Keras layer.
+
+    Call arguments:
+        inputs: A 2D tensor of floats, with shape `(batch, features)`.
+        states: List of two tensors, `[hidden, memory]`.
+        training: Python boolean; only relevant with `rounding`.
+
+    Example:
+
+    ```python
+    inputs = np.random.random((32, 10, 8)).astype("float32")
+    rnn = keras.layers.RNN(keras_stackrnn.ListCell(40, num_lists=5), return_sequences=True)
+    outputs = rnn(inputs)  # The outputs have shape `(32, 10, 40)`.
+    ```
+    """
+
+    ACTIONS = memory.LIST_ACTIONS
+    MEMORIES = "lists"
+    WRITE = "insert"
+
+    def __init__(
+        self,
+        units,
+        num_lists=1,
+        capacity=64,
+        read_depth=2,
+        no_op=False,
+        use_recurrent_kernel=True,
+        use_bias=False,
+        rounding=False,
+        activation="sigmoid",
+        **kwargs,
+    ):
+        super().__init__(
+            units,
+            num_lists,
+            capacity,
+            read_depth,
+            no_op,
+            use_recurrent_kernel,
+            use_bias,
+            rounding,
+            activation,
+            **kwargs,
+        )
+        self.num_lists = num_lists
+
+    def read(self, slots):
+        return memory.list_read(slots, self.read_depth)
+
+    def update(self, slots, actions, value):
+        return memory.list_update(slots, actions, value)

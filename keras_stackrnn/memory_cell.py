@@ -1,0 +1,237 @@
+"""What StackCell and ListCell share: arguments, weights and the controller's step."""
+
+import keras
+from keras import activations, constraints, initializers, ops, regularizers
+
+from keras_stackrnn import memory
+
+
+class MemoryCell(keras.layers.Layer):
+    """Base of the cells: a simple recurrent cell that reads its memories and acts on them.
+
+    A subclass says which actions there are, what they do to the memories and what is read. One
+    step, with the paper's equation numbers:
+
+    ```
+    hidden  = activation(inputs @ kernel + hidden @ recurrent_kernel + read @ memory_kernel)  (6)
+    actions = softmax(hidden @ action_kernel), one softmax a memory                           (3)
+    memory  = update(memory, actions, sigmoid(hidden @ write_kernel))                         (4, 5)
+    ```
+    """
+
+    ACTIONS: tuple[str, ...]
+    MEMORIES: str  # what the memories are called: "stacks"
+    WRITE: str  # what writing is called: "push"
+
+    def __init__(
+        self,
+        units,
+        num_memories,
+        capacity,
+        read_depth,
+        no_op,
+        use_recurrent_kernel,
+        use_bias,
+        rounding,
+        activation,
+        **kwargs,
+    ):
+        require_positive_integer("units", units)
+        require_positive_integer(f"num_{self.MEMORIES}", num_memories)
+        require_positive_integer("read_depth", read_depth)
+        if capacity is not None:
+            require_positive_integer("capacity", capacity)
+            if read_depth > capacity:
+                raise ValueError(
+                    "Argument `read_depth` cannot be above `capacity`: "
+                    f"expected at most {capacity}, got {read_depth}."
+                )
+        options = {name: kwargs.pop(name, default) for name, default in self._weight_options()}
+        super().__init__(**kwargs)
+        self.units = units
+        self.num_memories = num_memories
+        self.capacity = capacity
+        self.read_depth = read_depth
+        self.no_op = no_op
+        self.use_recurrent_kernel = use_recurrent_kernel
+        self.use_bias = use_bias
+        self.rounding = rounding
+        self.activation = activations.get(activation)
+        for name, value in options.items():
+            setattr(self, name, _WEIGHT_OPTION_KINDS[name.rsplit("_", 1)[1]].get(value))
+        self.output_size = units
+
+    @classmethod
+    def _weight_options(cls):
+        """Yields the name and the default of every initializer, regularizer and constraint."""
+        for prefix, initializer in (
+            ("kernel", "glorot_uniform"),
+            ("recurrent", "orthogonal"),
+            ("memory", "glorot_uniform"),
+            ("action", "glorot_uniform"),
+            (cls.WRITE, "glorot_uniform"),
+            ("bias", "zeros"),
+        ):
+            yield f"{prefix}_initializer", initializer
+            yield f"{prefix}_regularizer", None
+            yield f"{prefix}_constraint", None
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The actions' names, in the order of their weights."""
+        return self.ACTIONS if self.no_op else self.ACTIONS[:-1]
+
+    @property
+    def state_size(self) -> list[int]:
+        if self.capacity is None:
+            return [self.units, None]
+        return [self.units, self.capacity * self.num_memories]
+
+    @property
+    def write_kernel(self):
+        return getattr(self, f"{self.WRITE}_kernel")
+
+    @property
+    def write_bias(self):
+        return getattr(self, f"{self.WRITE}_bias")
+
+    def build(self, input_shape):
+        if len(input_shape) != 2 or input_shape[-1] is None:
+            raise ValueError(
+                f"{type(self).__name__} expects one-hot or embedded inputs of shape "
+                "(batch, features) at each step, with the number of features known, "
+                f"got shape {tuple(input_shape)}."
+            )
+        controls = len(self.actions) * self.num_memories
+        self.kernel = self._add_kernel("kernel", (input_shape[-1], self.units))
+        self.recurrent_kernel = None
+        if self.use_recurrent_kernel:
+            self.recurrent_kernel = self._add_kernel("recurrent", (self.units, self.units))
+        self.memory_kernel = self._add_kernel(
+            "memory", (self.read_depth * self.num_memories, self.units)
+        )
+        self.action_kernel = self._add_kernel("action", (self.units, controls))
+        setattr(
+            self,
+            f"{self.WRITE}_kernel",
+            self._add_kernel(self.WRITE, (self.units, self.num_memories)),
+        )
+        self.bias = self._add_bias("bias", self.units)
+        self.action_bias = self._add_bias("action_bias", controls)
+        setattr(self, f"{self.WRITE}_bias", self._add_bias(f"{self.WRITE}_bias", self.num_memories))
+
+    def _add_kernel(self, prefix, shape):
+        return self.add_weight(
+            shape=shape,
+            name=prefix if prefix == "kernel" else f"{prefix}_kernel",
+            initializer=getattr(self, f"{prefix}_initializer"),
+            regularizer=getattr(self, f"{prefix}_regularizer"),
+            constraint=getattr(self, f"{prefix}_constraint"),
+        )
+
+    def _add_bias(self, name, size):
+        if not self.use_bias:
+            return None
+        return self.add_weight(
+            shape=(size,),
+            name=name,
+            initializer=self.bias_initializer,
+            regularizer=self.bias_regularizer,
+            constraint=self.bias_constraint,
+        )
+
+    def call(self, inputs, states, training=None):
+        self.check_inputs(inputs)
+        self.check_states(states)
+        hidden, slots = states[0], memory.unflatten(states[1], self.num_memories)
+        before = ops.matmul(inputs, self.kernel)
+        before = before + ops.matmul(self.read(slots), self.memory_kernel)
+        if self.use_recurrent_kernel:
+            before = before + ops.matmul(hidden, self.recurrent_kernel)
+        hidden = self.activation(_add(before, self.bias))
+
+        logits = _add(ops.matmul(hidden, self.action_kernel), self.action_bias)
+        actions = memory.action_weights(
+            memory.unflatten(logits, self.num_memories), rounding=self.rounding and not training
+        )
+        value = ops.sigmoid(_add(ops.matmul(hidden, self.write_kernel), self.write_bias))
+        return hidden, [hidden, memory.flatten(self.update(slots, actions, value))]
+
+    def read(self, slots):
+        raise NotImplementedError("A memory cell says what it reads.")
+
+    def update(self, slots, actions, value):
+        raise NotImplementedError("A memory cell says what its actions do.")
+
+    def get_initial_state(self, batch_size=None):
+        if self.capacity is None:
+            raise ValueError(
+                f"{type(self).__name__} needs a `capacity` to make its initial state: expected a "
+                "positive integer, got None."
+            )
+        hidden_size, memory_size = self.state_size
+        return [
+            ops.zeros((batch_size, hidden_size), dtype=self.compute_dtype),
+            ops.full((batch_size, memory_size), memory.EMPTY, dtype=self.compute_dtype),
+        ]
+
+    def get_config(self):
+        config = {
+            "units": self.units,
+            f"num_{self.MEMORIES}": self.num_memories,
+            "capacity": self.capacity,
+            "read_depth": self.read_depth,
+            "no_op": self.no_op,
+            "use_recurrent_kernel": self.use_recurrent_kernel,
+            "use_bias": self.use_bias,
+            "rounding": self.rounding,
+            "activation": activations.serialize(self.activation),
+        }
+        for name, _ in self._weight_options():
+            kind = _WEIGHT_OPTION_KINDS[name.rsplit("_", 1)[1]]
+            config[name] = kind.serialize(getattr(self, name))
+        return {**super().get_config(), **config}
+
+    def check_inputs(self, inputs):
+        dtype = keras.backend.standardize_dtype(inputs.dtype)
+        if "float" not in dtype:
+            raise ValueError(
+                f"{type(self).__name__} expects floating-point inputs, got dtype {dtype}: "
+                "one-hot encode or embed token ids first."
+            )
+        if inputs.shape[-1] != self.kernel.shape[0]:
+            raise ValueError(
+                f"{type(self).__name__} was built for {self.kernel.shape[0]} input features, "
+                f"got {inputs.shape[-1]} (inputs of shape {tuple(inputs.shape)})."
+            )
+
+    def check_states(self, states):
+        if len(states) != 2:
+            raise ValueError(
+                f"{type(self).__name__} expects two states, [hidden, memory], got {len(states)}."
+            )
+        for name, state, size in zip(("hidden", "memory"), states, self.state_size, strict=True):
+            if size is not None and state.shape[-1] is not None and state.shape[-1] != size:
+                raise ValueError(
+                    f"{type(self).__name__} expects a {name} state of shape (batch, {size}), "
+                    f"got shape {tuple(state.shape)}."
+                )
+
+
+_WEIGHT_OPTION_KINDS = {
+    "initializer": initializers,
+    "regularizer": regularizers,
+    "constraint": constraints,
+}
+
+
+def require_positive_integer(name: str, value) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        raise ValueError(
+            f"Received an invalid value for argument `{name}`: expected a positive integer, "
+            f"got {value!r}."
+        )
+
+
+def _add(tensor, bias):
+    return tensor if bias is None else tensor + bias

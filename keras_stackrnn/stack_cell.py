@@ -1,0 +1,86 @@
+"""StackCell: one step of a recurrent network with stacks for a memory."""
+
+import keras
+
+from keras_stackrnn import memory
+from keras_stackrnn.memory_cell import MemoryCell
+
+
+@keras.saving.register_keras_serializable(package="keras_stackrnn")
+class StackCell(MemoryCell):
+    """Cell class for the Stack RNN of Joulin & Mikolov (2015).
+
+    A simple recurrent cell that, at each step, reads the top-most elements of its stacks and then
+    pushes a value on each of them, pops it or, with `no_op`, leaves it as it is. The actions are
+    mixed by their probabilities, so all of it learns by gradient descent.
+
+    The states are `[hidden, memory]`, of sizes `units` and `capacity * num_stacks`. The memory's
+    state reads as `(batch, capacity, num_stacks)`: top first, an empty slot is -1.
+
+    Args:
+        units: Positive integer, the number of hidden units and of outputs.
+        num_stacks: Positive integer, the number of stacks.
+        capacity: Positive integer, how many elements a stack holds; what is pushed past the bottom
+            is lost. (`None` is for `StackRNN`, whose stacks grow.)
+        read_depth: Positive integer, how many of the top-most elements of each stack are read.
+        no_op: Boolean, whether there is a third action that leaves a stack as it is.
+        use_recurrent_kernel: Boolean, whether the hidden units see their last values. Without,
+            the stacks are all that the cell remembers.
+        use_bias: Boolean, whether hidden units, actions and pushed values have biases.
+        rounding: Boolean, whether the most probable action alone is taken at inference; training
+            always mixes.
+        activation: Activation function of the hidden units.
+        **kwargs: `kernel_initializer`, `recurrent_initializer`, `memory_initializer`,
+            `action_initializer`, `push_initializer`, `bias_initializer`, the same names with
+            `_regularizer` and `_constraint`, and the arguments of every Keras layer.
+
+    Call arguments:
+        inputs: A 2D tensor of floats, with shape `(batch, features)`.
+        states: List of two tensors, `[hidden, memory]`.
+        training: Python boolean; only relevant with `rounding`.
+
+    Example:
+
+    ```python
+    inputs = np.random.random((32, 10, 8)).astype("float32")
+    rnn = keras.layers.RNN(keras_stackrnn.StackCell(40, num_stacks=10), return_sequences=True)
+    outputs = rnn(inputs)  # The outputs have shape `(32, 10, 40)`.
+    ```
+    """
+
+    ACTIONS = memory.STACK_ACTIONS
+    MEMORIES = "stacks"
+    WRITE = "push"
+
+    def __init__(
+        self,
+        units,
+        num_stacks=1,
+        capacity=64,
+        read_depth=2,
+        no_op=False,
+        use_recurrent_kernel=True,
+        use_bias=False,
+        rounding=False,
+        activation="sigmoid",
+        **kwargs,
+    ):
+        super().__init__(
+            units,
+            num_stacks,
+            capacity,
+            read_depth,
+            no_op,
+            use_recurrent_kernel,
+            use_bias,
+            rounding,
+            activation,
+            **kwargs,
+        )
+        self.num_stacks = num_stacks
+
+    def read(self, slots):
+        return memory.stack_read(slots, self.read_depth)
+
+    def update(self, slots, actions, value):
+        return memory.stack_update(slots, actions, value)
