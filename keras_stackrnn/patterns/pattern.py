@@ -1,0 +1,165 @@
+"""What a pattern is: a rule that writes sequences and knows which symbols can be predicted."""
+
+import dataclasses
+import functools
+import itertools
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_stackrnn.patterns.draws import Draw, draw_key
+
+
+class Sequence(NamedTuple):
+    """One sequence: its text, its token ids (int32) and which symbols are deterministic (bool)."""
+
+    text: str
+    tokens: np.ndarray
+    deterministic: np.ndarray
+
+    def marked(self) -> str:
+        """The text with its deterministic symbols in square brackets, as in `aab[b]`."""
+        runs = itertools.groupby(zip(self.text, self.deterministic, strict=True), lambda s: s[1])
+        texts = ((known, "".join(symbol for symbol, _ in run)) for known, run in runs)
+        return "".join(f"[{text}]" if known else text for known, text in texts)
+
+
+class Joined(NamedTuple):
+    """Sequences one after the other; `scored` is the number of the sequence each symbol scores."""
+
+    text: str
+    tokens: np.ndarray
+    deterministic: np.ndarray
+    scored: np.ndarray
+
+    marked = Sequence.marked
+
+
+class Batch(NamedTuple):
+    """Many sequences end to end: flat token ids and mask, and every sequence's length."""
+
+    tokens: np.ndarray
+    deterministic: np.ndarray
+    lengths: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class Pattern:
+    """A rule that writes a sequence for every n and every random draw.
+
+    Args:
+        name: Lower-case letters, digits and underscores.
+        alphabet: The symbols, one character each; a symbol's place is its token id.
+        generate: Function of `(n, draw)` that returns the sequence as a tuple of texts, in turn
+            free and predictable: `("aab", "b")`. `draw` is a `Draw`.
+        smallest_n: The smallest n there is a sequence for.
+        n_means: What n counts, in a few words.
+        example: Sequences with the predictable symbols in square brackets.
+        next_first_is_deterministic: Whether a sequence's end tells the next one's first symbol,
+            which then scores the sequence before.
+        generate_batch: The same as `generate` for arrays of n and of keys, returning a `Batch`.
+            Optional: it makes streams fast.
+
+    Example:
+
+    >>> get("anbn").sample(3, "test", 0).marked()
+    'aaab[bb]'
+    """
+
+    name: str
+    alphabet: str
+    generate: Callable[[int, Draw], tuple[str, ...]]
+    smallest_n: int
+    n_means: str
+    example: str
+    next_first_is_deterministic: bool = False
+    generate_batch: Callable[[np.ndarray, np.ndarray], Batch] | None = None
+
+    def __post_init__(self):
+        if not re.fullmatch("[a-z][a-z0-9_]*", self.name):
+            raise ValueError(
+                "A pattern's name is lower-case letters, digits and underscores and begins with a "
+                f"letter, got {self.name!r}."
+            )
+        if not self.alphabet or len(set(self.alphabet)) < len(self.alphabet):
+            raise ValueError(
+                f"The alphabet of {self.name!r} must be distinct characters, got {self.alphabet!r}."
+            )
+        if self.smallest_n < 1:
+            raise ValueError(
+                f"The smallest n of {self.name!r} must be 1 or more, got {self.smallest_n}."
+            )
+
+    def sample(self, n: int, split: str, index: int) -> Sequence:
+        """Sequence number `index` for n in a split: the same one always and everywhere."""
+        return self.sequence(n, Draw(draw_key(self.name, split, n, index)))
+
+    def sequence(self, n: int, draw: Draw) -> Sequence:
+        """The sequence for n and a draw."""
+        self.check_n(n)
+        pieces = self.generate(n, draw)
+        if isinstance(pieces, str) or not any(pieces):
+            raise ValueError(
+                f"Pattern {self.name!r} must return a tuple of texts, in turn free and "
+                f"predictable, got {pieces!r}."
+            )
+        deterministic = np.repeat(np.arange(len(pieces)) % 2 == 1, [len(piece) for piece in pieces])
+        text = "".join(pieces)
+        return Sequence(text, self.encode(text), deterministic)
+
+    def batch(self, n: np.ndarray, keys: np.ndarray) -> Batch:
+        """`sequence(n, Draw(key))` for arrays of n and of keys (uint64)."""
+        self.check_n(int(n.min()))
+        if self.generate_batch is not None:
+            return self.generate_batch(n, keys)
+        return _end_to_end(
+            self.sequence(int(each), Draw(int(key))) for each, key in zip(n, keys, strict=True)
+        )
+
+    def join(self, sequences: Iterable[Sequence]) -> Joined:
+        """Writes sequences one after the other, as a model reads them.
+
+        Where a sequence's end tells the next one's first symbol, that symbol is deterministic and
+        scores the sequence before. The very first symbol scores nothing.
+        """
+        sequences = list(sequences)
+        tokens, deterministic, lengths = _end_to_end(sequences)
+        scored = np.repeat(np.arange(len(sequences), dtype=np.int32), lengths)
+        if self.next_first_is_deterministic:
+            later_firsts = np.cumsum(lengths)[:-1]
+            deterministic[later_firsts] = True
+            scored[later_firsts] -= 1
+        return Joined("".join(s.text for s in sequences), tokens, deterministic, scored)
+
+    def encode(self, text: str) -> np.ndarray:
+        """The token ids (int32) of a text."""
+        try:
+            return np.array([self._ids[symbol] for symbol in text], np.int32)
+        except KeyError as error:
+            raise ValueError(
+                f"Pattern {self.name!r} knows the symbols {self.alphabet!r}, "
+                f"got {error.args[0]!r} in {text!r}."
+            ) from None
+
+    def decode(self, tokens: Iterable[int]) -> str:
+        """The text of token ids."""
+        return "".join(self.alphabet[token] for token in tokens)
+
+    def check_n(self, n: int) -> None:
+        """Raises if there is no sequence for n."""
+        if n < self.smallest_n:
+            raise ValueError(
+                f"Pattern {self.name!r} begins at n = {self.smallest_n} ({self.n_means}), got {n}."
+            )
+
+    @functools.cached_property
+    def _ids(self) -> dict[str, int]:
+        return {symbol: token for token, symbol in enumerate(self.alphabet)}
+
+
+def _end_to_end(sequences: Iterable[Sequence]) -> Batch:
+    _, tokens, deterministic = zip(*sequences, strict=True)
+    lengths = np.array([len(each) for each in tokens])
+    return Batch(np.concatenate(tokens), np.concatenate(deterministic), lengths)

@@ -1,0 +1,1 @@
+"""Training: streams of windows, recipes, restarts, checkpoints and the loop."""
