@@ -1,0 +1,47 @@
+# Each command makes .venv when it is missing, and installs again when pyproject.toml has changed.
+
+PYTHON ?= python3
+VENV := .venv
+INSTALLED := $(VENV)/.installed
+RUN := $(VENV)/bin/python
+BAZEL := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" bazel
+
+.PHONY: demo test test-slow lint bench bazel
+
+demo: $(INSTALLED)
+	$(RUN) -m keras_stackrnn.demo
+
+test: $(INSTALLED)
+	$(RUN) -m pytest
+
+test-slow: $(INSTALLED)
+	$(RUN) -m pytest -m slow
+
+lint: $(INSTALLED)
+	$(RUN) -m ruff format --check .
+	$(RUN) -m ruff check .
+
+bench: $(INSTALLED)
+	$(RUN) benchmarks/train_step.py
+
+bazel: $(INSTALLED)
+	@command -v bazel > /dev/null || { \
+	  echo "make bazel found no bazel on PATH: install Bazel (Debian: apt-get install bazel-bootstrap)." >&2; \
+	  exit 1; }
+	$(BAZEL) build //...
+	$(BAZEL) test //:cells
+
+$(INSTALLED): pyproject.toml
+	@$(RUN) -m pip --version > /dev/null 2>&1 || { $(make_venv); }
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	@touch $@
+
+define make_venv
+version=$$($(PYTHON) --version 2>&1) || version="not there"; \
+case "$$version" in \
+  "Python 3.11."* | "Python 3.12."* | "Python 3.13."*) $(PYTHON) -m venv $(VENV) ;; \
+  *) echo "keras-stackrnn needs Python 3.11, 3.12 or 3.13, but $(PYTHON) is $$version:" \
+       "name another one, as in \`make PYTHON=python3.12 $(MAKECMDGOALS)\`." >&2; \
+     exit 1 ;; \
+esac
+endef
