@@ -2,8 +2,10 @@
 
 from keras_stackrnn import reset_state as _reset_state
 from keras_stackrnn.list_cell import ListCell
+from keras_stackrnn.list_rnn import ListRNN
 from keras_stackrnn.stack_cell import StackCell
+from keras_stackrnn.stack_rnn import StackRNN
 
 _reset_state.install()
 
-__all__ = ["ListCell", "StackCell"]
+__all__ = ["ListCell", "ListRNN", "StackCell", "StackRNN"]

@@ -80,10 +80,16 @@ class ListCell(MemoryCell):
             activation,
             **kwargs,
         )
-        self.num_lists = num_lists
+        self.num_lists = self.num_memories
 
     def read(self, slots):
         return memory.list_read(slots, self.read_depth)
 
     def update(self, slots, actions, value):
         return memory.list_update(slots, actions, value)
+
+    def lost(self, slots, actions):
+        return memory.list_lost(slots, actions)
+
+    def grow(self, state, steps):
+        return memory.list_grow(state, self.num_memories, steps)

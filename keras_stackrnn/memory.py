@@ -29,7 +29,9 @@ def action_weights(logits, rounding: bool = False):
     """
     if rounding:
         return ops.one_hot(ops.argmax(logits, axis=1), logits.shape[1], axis=1, dtype=logits.dtype)
-    weights = ops.softmax(logits, axis=1)
+    # Over the last axis: TensorFlow's softmax over any other computes its transposition at run
+    # time, which XLA cannot differentiate inside a loop.
+    weights = ops.transpose(ops.softmax(ops.transpose(logits, (0, 2, 1))), (0, 2, 1))
     taken = weights[:, :1]
     for action in range(1, weights.shape[1] - 1):
         taken = taken + weights[:, action : action + 1]
@@ -59,6 +61,16 @@ def stack_update(memory, actions, value):
     return mix(actions, [pushed, popped, memory][: actions.shape[1]])
 
 
+def stack_lost(memory, actions):
+    """How many elements a step takes past the bottom, `[batch, 1]`."""
+    return _total(actions[:, 0] * _occupied(memory[:, -1]))
+
+
+def stack_grow(state, memories: int, steps: int):
+    """A state with empty rows at the bottom, for `steps` elements more."""
+    return ops.pad(state, [(0, 0), (0, steps * memories)], constant_values=EMPTY)
+
+
 def stack_read(memory, read_depth: int):
     """The `read_depth` top-most elements of every stack, `[batch, read_depth * memories]`."""
     return flatten(memory[:, :read_depth])
@@ -84,6 +96,18 @@ def list_update(memory, actions, value):
     )
     candidates = [inserted, towards_right, towards_left, memory]
     return mix(actions, candidates[: actions.shape[1]])
+
+
+def list_lost(memory, actions):
+    """How many elements a step takes past either end, `[batch, 1]`."""
+    insert, left, right = actions[:, 0], actions[:, 1], actions[:, 2]
+    past_left = (insert + right) * _occupied(memory[:, 0])
+    return _total(past_left + left * _occupied(memory[:, -1]))
+
+
+def list_grow(state, memories: int, steps: int):
+    """A state with empty rows at both ends, for `steps` elements more on either side."""
+    return ops.pad(state, [(0, 0), (steps * memories, steps * memories)], constant_values=EMPTY)
 
 
 def list_read_positions(capacity: int, read_depth: int) -> list[int]:
@@ -112,3 +136,16 @@ def unflatten(state, memories: int):
     """The inverse of `flatten`."""
     batch, size = ops.shape(state)
     return ops.reshape(state, (batch, size // memories, memories))
+
+
+def _occupied(slots):
+    """1 for a slot that holds an element, 0 for an empty one, in between for a mixture.
+
+    Elements are at least 0 and an empty slot is -1; so of hard actions the answer is exact, and of
+    soft ones it is off by no more than the elements' size.
+    """
+    return ops.minimum(slots - EMPTY, 1)
+
+
+def _total(slots):
+    return ops.sum(slots, axis=-1, keepdims=True)

@@ -1,5 +1,8 @@
 """What StackCell and ListCell share: arguments, weights and the controller's step."""
 
+import inspect
+import operator
+
 import keras
 from keras import activations, constraints, initializers, ops, regularizers
 
@@ -36,11 +39,11 @@ class MemoryCell(keras.layers.Layer):
         activation,
         **kwargs,
     ):
-        require_positive_integer("units", units)
-        require_positive_integer(f"num_{self.MEMORIES}", num_memories)
-        require_positive_integer("read_depth", read_depth)
+        units = require_positive_integer("units", units)
+        num_memories = require_positive_integer(f"num_{self.MEMORIES}", num_memories)
+        read_depth = require_positive_integer("read_depth", read_depth)
         if capacity is not None:
-            require_positive_integer("capacity", capacity)
+            capacity = require_positive_integer("capacity", capacity)
             if read_depth > capacity:
                 raise ValueError(
                     "Argument `read_depth` cannot be above `capacity`: "
@@ -56,7 +59,7 @@ class MemoryCell(keras.layers.Layer):
         self.use_recurrent_kernel = use_recurrent_kernel
         self.use_bias = use_bias
         self.rounding = rounding
-        self.activation = activations.get(activation)
+        self.activation = require_activation(activation)
         for name, value in options.items():
             setattr(self, name, _WEIGHT_OPTION_KINDS[name.rsplit("_", 1)[1]].get(value))
         self.output_size = units
@@ -75,6 +78,12 @@ class MemoryCell(keras.layers.Layer):
             yield f"{prefix}_initializer", initializer
             yield f"{prefix}_regularizer", None
             yield f"{prefix}_constraint", None
+
+    @classmethod
+    def argument_names(cls) -> list[str]:
+        """The names of the cell's own arguments, weight options included."""
+        own = [name for name in inspect.signature(cls).parameters if name != "kwargs"]
+        return own + [name for name, _ in cls._weight_options()]
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -96,12 +105,7 @@ class MemoryCell(keras.layers.Layer):
         return getattr(self, f"{self.WRITE}_bias")
 
     def build(self, input_shape):
-        if len(input_shape) != 2 or input_shape[-1] is None:
-            raise ValueError(
-                f"{type(self).__name__} expects one-hot or embedded inputs of shape "
-                "(batch, features) at each step, with the number of features known, "
-                f"got shape {tuple(input_shape)}."
-            )
+        self.check_step_shape(input_shape)
         controls = len(self.actions) * self.num_memories
         self.kernel = self._add_kernel("kernel", (input_shape[-1], self.units))
         self.recurrent_kernel = None
@@ -141,8 +145,14 @@ class MemoryCell(keras.layers.Layer):
         )
 
     def call(self, inputs, states, training=None):
+        self.check_step_shape(inputs.shape)
         self.check_inputs(inputs)
         self.check_states(states)
+        hidden, after, _ = self.step(inputs, states, training)
+        return hidden, [hidden, after]
+
+    def step(self, inputs, states, training=None):
+        """One step: the hidden units, the memory's state, and how much of it was lost, a row."""
         hidden, slots = states[0], memory.unflatten(states[1], self.num_memories)
         before = ops.matmul(inputs, self.kernel)
         before = before + ops.matmul(self.read(slots), self.memory_kernel)
@@ -155,13 +165,20 @@ class MemoryCell(keras.layers.Layer):
             memory.unflatten(logits, self.num_memories), rounding=self.rounding and not training
         )
         value = ops.sigmoid(_add(ops.matmul(hidden, self.write_kernel), self.write_bias))
-        return hidden, [hidden, memory.flatten(self.update(slots, actions, value))]
+        after = memory.flatten(self.update(slots, actions, value))
+        return hidden, after, self.lost(slots, actions)
 
     def read(self, slots):
         raise NotImplementedError("A memory cell says what it reads.")
 
     def update(self, slots, actions, value):
         raise NotImplementedError("A memory cell says what its actions do.")
+
+    def lost(self, slots, actions):
+        raise NotImplementedError("A memory cell says what falls off its ends.")
+
+    def grow(self, state, steps):
+        raise NotImplementedError("A memory cell says where its memory grows.")
 
     def get_initial_state(self, batch_size=None):
         if self.capacity is None:
@@ -192,6 +209,14 @@ class MemoryCell(keras.layers.Layer):
             config[name] = kind.serialize(getattr(self, name))
         return {**super().get_config(), **config}
 
+    def check_step_shape(self, shape):
+        if len(shape) != 2 or shape[-1] is None:
+            raise ValueError(
+                f"{type(self).__name__} expects one-hot or embedded inputs of shape "
+                "(batch, features) at each step, with the number of features known, "
+                f"got shape {tuple(shape)}."
+            )
+
     def check_inputs(self, inputs):
         dtype = keras.backend.standardize_dtype(inputs.dtype)
         if "float" not in dtype:
@@ -211,7 +236,8 @@ class MemoryCell(keras.layers.Layer):
                 f"{type(self).__name__} expects two states, [hidden, memory], got {len(states)}."
             )
         for name, state, size in zip(("hidden", "memory"), states, self.state_size, strict=True):
-            if size is not None and state.shape[-1] is not None and state.shape[-1] != size:
+            fits = size is None or state.shape[-1] in (None, size)
+            if len(state.shape) != 2 or not fits:
                 raise ValueError(
                     f"{type(self).__name__} expects a {name} state of shape (batch, {size}), "
                     f"got shape {tuple(state.shape)}."
@@ -225,12 +251,28 @@ _WEIGHT_OPTION_KINDS = {
 }
 
 
-def require_positive_integer(name: str, value) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+def require_positive_integer(name: str, value) -> int:
+    """Returns an integer of any kind, NumPy's too, as the `int` that serialises."""
+    try:
+        integer = 0 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        integer = 0
+    if integer <= 0:
         raise ValueError(
             f"Received an invalid value for argument `{name}`: expected a positive integer, "
             f"got {value!r}."
         )
+    return integer
+
+
+def require_activation(value):
+    try:
+        return activations.get(value)
+    except ValueError:
+        raise ValueError(
+            "Received an invalid value for argument `activation`: expected the name of a Keras "
+            f"activation or a callable, got {value!r}."
+        ) from None
 
 
 def _add(tensor, bias):

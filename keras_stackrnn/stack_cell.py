@@ -77,10 +77,16 @@ class StackCell(MemoryCell):
             activation,
             **kwargs,
         )
-        self.num_stacks = num_stacks
+        self.num_stacks = self.num_memories
 
     def read(self, slots):
         return memory.stack_read(slots, self.read_depth)
 
     def update(self, slots, actions, value):
         return memory.stack_update(slots, actions, value)
+
+    def lost(self, slots, actions):
+        return memory.stack_lost(slots, actions)
+
+    def grow(self, state, steps):
+        return memory.stack_grow(state, self.num_memories, steps)

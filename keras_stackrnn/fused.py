@@ -1,0 +1,387 @@
+"""Whole-sequence kernels for TensorFlow, with gradients written by hand.
+
+One compiled loop over time forward, one backward. Four things make them fast:
+
+- The batch is the minor axis everywhere (`[…, units, batch]`, memories as `[…, rows, memories *
+  batch]`): reading the tops of all stacks is one contiguous slice, acting on them one long vector
+  operation, and nothing is transposed inside the loops.
+- The backward loop yields the gradients of the pre-activations only; each weight's gradient is one
+  large product after it.
+- A symbol's prediction depends only on rows that the steps still to come can bring to the head:
+  each block of steps works on just those, fewer and fewer of them (`_blocks`).
+- What the steps do to deeper rows matters to the next window alone. It is worked out afterwards
+  from the actions taken, without the controller (`advance`), or never, if nobody asks.
+
+All tensors carry a replica axis: a population of independent models, each with weights and
+memories of its own, runs as one program. An ordinary layer is a population of one.
+
+Sizes in the comments: T steps, R replicas, B batch, H units, S memories, A actions, K read depth,
+P rows; L = S * B lanes.
+"""
+
+import dataclasses
+
+import tensorflow as tf
+
+from keras_stackrnn.topology import Topology, dimensions, row_count
+
+# More blocks touch fewer rows but start more loops, and take longer to compile.
+BLOCKS = 5
+
+# The derivatives of the activations that the kernels know, from the activation's output.
+ACTIVATIONS = {
+    "sigmoid": (tf.sigmoid, lambda y: y * (1 - y)),
+    "tanh": (tf.tanh, lambda y: 1 - y * y),
+    "relu": (tf.nn.relu, lambda y: tf.cast(y > 0, y.dtype)),
+    "linear": (tf.identity, tf.ones_like),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Scan:
+    """What a fused pass is told once: the memory's kind and how to treat it.
+
+    Args:
+        topology: The memory's kind.
+        activation: Name of the hidden units' activation, a key of `ACTIVATIONS`.
+        rounding: Whether the most probable action alone is taken; then no gradient reaches the
+            actions. (For one model `pointer.py` does the same at a constant cost a step.)
+        whole_memory: Whether every step works on all rows, so that the last memory comes out of
+            the pass and gradients can flow into it.
+        keep_rows: Whether the forward pass keeps each step's rows for the backward pass, which
+            otherwise works them out again: faster, for memory.
+    """
+
+    topology: Topology
+    activation: str
+    rounding: bool = False
+    whole_memory: bool = False
+    keep_rows: bool = True
+
+
+def scan(options: Scan, projected, hidden, memory, weights, control_noise=None):
+    """Takes a whole sequence through the cell's equations.
+
+    Args:
+        options: A `Scan`.
+        projected: `[T, R, H, B]`, the inputs times their kernel, bias included.
+        hidden: `[R, H, B]`, the hidden units before the first step.
+        memory: `[R, P, L]`, the memories before the first step.
+        weights: Dict of `memory_kernel` `[R, H, K*S]`; `control_kernel` `[R, A*S, H]`, for the
+            logits of all actions but the last, which are relative to the last one's, and for the
+            value written; optionally `recurrent_kernel` `[R, H, H]` and `control_bias`
+            `[R, A*S, 1]`.
+        control_noise: `[T, R, A*S, B]`, added to the logits; optional, gets no gradient.
+
+    Returns:
+        `hiddens` `[T, R, H, B]`; `controls` `[T, R, A, L]`, the weights of all actions but the
+        last and the value written, which pass no gradient on; and the last memory, `[R, P, L]`,
+        if `options.whole_memory`, else `None`.
+    """
+    tensors = {"projected": projected, "hidden": hidden, "memory": memory, **weights}
+    pass_ = _Pass(options, list(tensors), control_noise)
+    hiddens, controls, last = tf.custom_gradient(pass_.run)(*tensors.values())
+    return hiddens, tf.stop_gradient(controls), last if options.whole_memory else None
+
+
+def advance(topology: Topology, memory, controls):
+    """Takes memories, `[R, P, L]`, through the actions that a `scan` has taken, `[T, R, A, L]`.
+
+    Returns:
+        The last memory, and how many elements went past its ends, `[R]`.
+    """
+    head = topology.head(row_count(memory))
+
+    def step(t, memory, lost):
+        weights, value = split_controls(controls[t])
+        lost += topology.lost(memory, weights)
+        return t + 1, _mix(weights, topology.moves(memory, value, head)), lost
+
+    steps = tf.shape(controls)[0]
+    _, memory, lost = tf.while_loop(
+        lambda t, *_: t < steps,
+        step,
+        (0, memory, tf.zeros_like(memory[:, :1])),
+        maximum_iterations=steps,
+    )
+    return memory, tf.reduce_sum(lost, axis=[1, 2])
+
+
+def split_controls(controls):
+    """`[…, A, L]` as the weights of all actions, each `[…, 1, L]`, and the value written.
+
+    The last action takes what the others leave over, as in `memory.action_weights`.
+    """
+    *weights, value = tf.split(controls, controls.shape[-2], axis=-2)
+    return [*weights, 1 - _sum(weights)], value
+
+
+class _Pass:
+    """One forward pass and the way back."""
+
+    def __init__(self, options, names, control_noise):
+        self.options = options
+        self.topology = options.topology
+        self.names = names
+        self.control_noise = control_noise
+        self.activation, self.derivative = ACTIVATIONS[options.activation]
+
+    def run(self, *tensors):
+        inputs = dict(zip(self.names, tensors, strict=True))
+        blocks = self.blocks(inputs)
+        memory, hidden = inputs["memory"], inputs["hidden"]
+        records, offset = [], 0
+        for block in blocks:
+            memory = memory[:, block.start - offset : block.stop - offset]
+            offset = block.start
+            record, hidden, memory = self.forward(block, inputs, hidden, memory)
+            records.append(record)
+        hiddens = _join([record["hiddens"] for record in records])
+        controls = _join([record["controls"] for record in records])
+
+        def gradients(d_hiddens, _, d_memory):
+            return self.backward(inputs, blocks, records, hiddens, controls, d_hiddens, d_memory)
+
+        return (hiddens, controls, memory), gradients
+
+    def blocks(self, inputs):
+        """The steps in blocks, each with the slice of rows that it works on."""
+        steps, rows = dimensions(inputs["projected"])[0], row_count(inputs["memory"])
+        if self.options.whole_memory or tf.is_tensor(steps) or tf.is_tensor(rows):
+            return [_Block(0, steps, 0, rows, self.topology.head(rows))]
+        return _blocks(self.topology, steps, rows)
+
+    def forward(self, block, inputs, hidden, memory):
+        first_rows = memory
+
+        def step(t, hidden, memory, record):
+            hidden, controls, read = self.control(block.begin + t, inputs, hidden, memory, block)
+            weights, value = split_controls(controls)
+            after = _mix(weights, self.topology.moves(memory, value, block.head))
+            now = {"hiddens": hidden, "controls": controls, "reads": read, "rows": memory}
+            return t + 1, hidden, after, {k: array.write(t, now[k]) for k, array in record.items()}
+
+        names = ["hiddens", "controls", "reads"] + ["rows"] * self.options.keep_rows
+        arrays = {name: tf.TensorArray(memory.dtype, size=block.steps) for name in names}
+        _, hidden, memory, arrays = tf.while_loop(
+            lambda t, *_: t < block.steps,
+            step,
+            (0, hidden, memory, arrays),
+            maximum_iterations=block.steps,
+        )
+        record = {name: array.stack() for name, array in arrays.items()}
+        record["first_rows"] = first_rows
+        return record, hidden, memory
+
+    def control(self, t, inputs, hidden, memory, block):
+        """Equations 6 and 3: from what is read to the actions and the value to write."""
+        read = self.topology.read(memory, block.head)
+        flat_read = _split_lanes(read, inputs["projected"])
+        before = inputs["projected"][t] + inputs["memory_kernel"] @ flat_read
+        if "recurrent_kernel" in inputs:
+            before += inputs["recurrent_kernel"] @ hidden
+        hidden = self.activation(before)
+        logits = inputs["control_kernel"] @ hidden
+        if "control_bias" in inputs:
+            logits += inputs["control_bias"]
+        if self.control_noise is not None:
+            logits += self.control_noise[t]
+        actions = self.topology.num_actions
+        *logits, value = tf.split(_join_lanes(logits, actions), actions, axis=1)
+        weights = _round(logits) if self.options.rounding else _softmax(logits)
+        return hidden, tf.concat([*weights, tf.sigmoid(value)], axis=1), read
+
+    def replay(self, block, record):
+        """The rows before each step of a block, worked out from the actions taken."""
+        controls = record["controls"]
+
+        def step(t, memory, rows):
+            weights, value = split_controls(controls[t])
+            after = _mix(weights, self.topology.moves(memory, value, block.head))
+            return t + 1, after, rows.write(t, memory)
+
+        rows = tf.TensorArray(controls.dtype, size=block.steps)
+        _, _, rows = tf.while_loop(
+            lambda t, *_: t < block.steps,
+            step,
+            (0, record["first_rows"], rows),
+            maximum_iterations=block.steps,
+        )
+        return rows.stack()
+
+    def backward(self, inputs, blocks, records, hiddens, controls, d_hiddens, d_memory):
+        d_hidden = tf.zeros_like(inputs["hidden"])
+        if not self.options.whole_memory:
+            # No steps are left to bring any row to the head.
+            d_memory = tf.zeros_like(records[-1]["first_rows"])
+        d_before, d_controls, later = [], [], blocks[-1]
+        for block, record in zip(reversed(blocks), reversed(records), strict=True):
+            if block is not later:
+                edges = [later.start - block.start, block.stop - later.stop]
+                d_memory = tf.pad(d_memory, [[0, 0], edges, [0, 0]])
+                later = block
+            d_hidden, d_memory, before, control = self.backward_block(
+                block, inputs, record, d_hiddens, d_hidden, d_memory
+            )
+            d_before.insert(0, before)
+            d_controls.insert(0, control)
+        d_before, d_controls = _join(d_before), _join(d_controls)
+        reads = _join([record["reads"] for record in records])
+
+        gradients = {
+            "projected": d_before,
+            "hidden": d_hidden,
+            "memory": _pad_like(d_memory, blocks[0].start, inputs["memory"]),
+            "memory_kernel": _product(d_before, _split_lanes(reads, inputs["projected"])),
+            "control_kernel": _product(d_controls, hiddens),
+        }
+        if "recurrent_kernel" in inputs:
+            earlier = tf.concat([inputs["hidden"][None], hiddens[:-1]], axis=0)
+            gradients["recurrent_kernel"] = _product(d_before, earlier)
+        if "control_bias" in inputs:
+            gradients["control_bias"] = tf.reduce_sum(d_controls, axis=[0, 3])[..., None]
+        return [gradients[name] for name in self.names]
+
+    def backward_block(self, block, inputs, record, d_hiddens, d_hidden, d_memory):
+        topology = self.topology
+        all_rows = record["rows"] if "rows" in record else self.replay(block, record)
+
+        def step(t, d_hidden, d_memory, d_before, d_controls):
+            hidden, rows = record["hiddens"][t], all_rows[t]
+            weights, value = split_controls(record["controls"][t])
+
+            *moves, last_move = topology.moves(rows, value, block.head)
+            d_value = weights[0] * d_memory[:, block.head : block.head + 1] * value * (1 - value)
+            d_weights = [
+                tf.reduce_sum(d_memory * (move - last_move), axis=1, keepdims=True)
+                for move in moves
+            ]
+            if self.options.rounding:
+                d_weights = [tf.zeros_like(d) for d in d_weights]
+            mean = _sum([w * d for w, d in zip(weights, d_weights, strict=False)])
+            d_logits = [w * (d - mean) for w, d in zip(weights, d_weights, strict=False)]
+            d_control = _split_lanes(tf.concat([*d_logits, d_value], axis=1), inputs["projected"])
+
+            d_hidden += d_hiddens[block.begin + t]
+            d_hidden += tf.matmul(inputs["control_kernel"], d_control, transpose_a=True)
+            d_pre = d_hidden * self.derivative(hidden)
+            d_read = tf.matmul(inputs["memory_kernel"], d_pre, transpose_a=True)
+            d_read = _join_lanes(d_read, topology.read_depth)
+            d_memory = _mix(weights, topology.moves_transposed(d_memory, block.head))
+            d_memory += topology.read_transposed(d_read, block.head, block.rows)
+            d_hidden = tf.zeros_like(d_hidden)
+            if "recurrent_kernel" in inputs:
+                d_hidden = tf.matmul(inputs["recurrent_kernel"], d_pre, transpose_a=True)
+            return (
+                t - 1,
+                d_hidden,
+                d_memory,
+                d_before.write(t, d_pre),
+                d_controls.write(t, d_control),
+            )
+
+        arrays = [tf.TensorArray(d_memory.dtype, size=block.steps) for _ in range(2)]
+        _, d_hidden, d_memory, d_before, d_controls = tf.while_loop(
+            lambda t, *_: t >= 0,
+            step,
+            (block.steps - 1, d_hidden, d_memory, *arrays),
+            maximum_iterations=block.steps,
+        )
+        return d_hidden, d_memory, d_before.stack(), d_controls.stack()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Block:
+    """`steps` steps from `begin` on, working on the rows from `start` to `stop`."""
+
+    begin: int
+    steps: int
+    start: int
+    stop: int
+    head: int  # within the slice
+
+    @property
+    def rows(self):
+        return self.stop - self.start
+
+
+def _blocks(topology, steps: int, rows: int) -> list[_Block]:
+    length = -(-steps // BLOCKS)
+    blocks = []
+    for begin in range(0, steps, length):
+        start, stop = topology.within_reach(rows, steps - begin + topology.read_depth)
+        head = topology.head(rows) - start
+        blocks.append(_Block(begin, min(length, steps - begin), start, stop, head))
+    return blocks
+
+
+def _softmax(logits):
+    """The weights of all actions but the last, whose logit is 0."""
+    if len(logits) == 1:
+        return [tf.sigmoid(logits[0])]
+    largest = _largest(logits)
+    powers = [tf.exp(logit - largest) for logit in logits]
+    total = _sum([*powers, tf.exp(-largest)])
+    return [power / total for power in powers]
+
+
+def _round(logits):
+    """1 for the first of the largest logits, 0 for the others; the last action's logit is 0."""
+    largest = _largest(logits)
+    weights, left = [], tf.ones_like(largest)
+    for logit in logits:
+        weights.append(left * tf.cast(logit >= largest, logit.dtype))
+        left -= weights[-1]
+    return weights
+
+
+def _largest(logits):
+    largest = tf.zeros_like(logits[0])
+    for logit in logits:
+        largest = tf.maximum(largest, logit)
+    return largest
+
+
+def _mix(weights, moves):
+    return _sum([weight * move for weight, move in zip(weights, moves, strict=True)])
+
+
+def _sum(tensors):
+    total = tensors[0]
+    for tensor in tensors[1:]:
+        total = total + tensor
+    return total
+
+
+def _join(parts):
+    return parts[0] if len(parts) == 1 else tf.concat(parts, axis=0)
+
+
+def _join_lanes(tensor, rows):
+    """`[R, rows * S, B]` as `[R, rows, S * B]`."""
+    replicas, size, batch = dimensions(tensor)
+    return tf.reshape(tensor, [replicas, rows, size // rows * batch])
+
+
+def _split_lanes(tensor, projected):
+    """`[…, rows, S * B]` as `[…, rows * S, B]`, B being that of `projected`."""
+    *lead, rows, lanes = dimensions(tensor)
+    batch = dimensions(projected)[3]
+    return tf.reshape(tensor, [*lead, rows * (lanes // batch), batch])
+
+
+def _product(gradients, values):
+    """The gradient of a kernel: `[T, R, M, B]` times `[T, R, N, B]`, over T and B."""
+    gradients = tf.transpose(gradients, [1, 2, 0, 3])
+    values = tf.transpose(values, [1, 2, 0, 3])
+    return tf.matmul(_flatten_last(gradients), _flatten_last(values), transpose_b=True)
+
+
+def _flatten_last(tensor):
+    *lead, steps, batch = dimensions(tensor)
+    return tf.reshape(tensor, [*lead, steps * batch])
+
+
+def _pad_like(gradient, before, memory):
+    after = row_count(memory) - before - row_count(gradient)
+    return tf.pad(gradient, [[0, 0], [before, after], [0, 0]])

@@ -1,0 +1,201 @@
+"""What StackRNN and ListRNN share: the choice of path, and memories that grow or count losses."""
+
+import types
+
+import keras
+from keras import ops
+
+from keras_stackrnn.memory import EMPTY
+from keras_stackrnn.memory_cell import MemoryCell
+
+FUSED_ACTIVATIONS = ("sigmoid", "tanh", "relu", "linear")
+
+
+class MemoryRNN(keras.layers.RNN):
+    """Base of the layers: `keras.layers.RNN` over a memory cell, with a fused path on TensorFlow.
+
+    A subclass says which cell it is made of.
+    """
+
+    CELL: type[MemoryCell]
+
+    def __init__(
+        self,
+        units,
+        num_memories,
+        capacity,
+        use_fused,
+        return_sequences,
+        return_state,
+        go_backwards,
+        stateful,
+        unroll,
+        **kwargs,
+    ):
+        if use_fused not in ("auto", True, False):
+            raise ValueError(
+                "Received an invalid value for argument `use_fused`: expected 'auto', True or "
+                f"False, got {use_fused!r}."
+            )
+        names = self.CELL.argument_names()
+        cell_arguments = {name: kwargs.pop(name) for name in names if name in kwargs}
+        cell = self.CELL(
+            units,
+            num_memories,
+            capacity,
+            dtype=kwargs.get("dtype"),
+            trainable=kwargs.get("trainable", True),
+            name="cell",
+            **cell_arguments,
+        )
+        super().__init__(
+            cell,
+            return_sequences=return_sequences,
+            return_state=return_state,
+            go_backwards=go_backwards,
+            stateful=stateful,
+            unroll=unroll,
+            **kwargs,
+        )
+        self.use_fused = use_fused
+        if cell.capacity is not None:
+            # Shows up in the logs of `fit` and `evaluate`: nothing is lost silently.
+            self.lost_elements = keras.metrics.Sum(name="lost_elements")
+
+    def get_initial_state(self, batch_size):
+        if self.cell.capacity is not None:
+            return super().get_initial_state(batch_size)
+        size = self.cell.read_depth * self.cell.num_memories
+        return [
+            ops.zeros((batch_size, self.cell.units), dtype=self.cell.compute_dtype),
+            ops.full((batch_size, size), EMPTY, dtype=self.cell.compute_dtype),
+        ]
+
+    def compute_output_shape(self, sequences_shape, initial_state_shape=None):
+        shape = super().compute_output_shape(sequences_shape, initial_state_shape)
+        if self.cell.capacity is None and self.return_state:
+            return *shape, (sequences_shape[0], None)
+        return shape
+
+    def _create_state_variables(self, batch_size):
+        super()._create_state_variables(batch_size)
+        if self.cell.capacity is None:
+            self.states[1] = _growing_variable(self.states[1], type(self).__name__)
+
+    def call(self, sequences, initial_state=None, mask=None, training=False):
+        self._starts_empty = initial_state is None and not self.stateful
+        return super().call(sequences, initial_state, mask, training)
+
+    def inner_loop(self, sequences, initial_state, mask, training=False):
+        self.cell.check_inputs(sequences)
+        self.cell.check_states(initial_state)
+        reason = self._reason_not_to_fuse(mask)
+        if self.use_fused is True and reason:
+            raise ValueError(f"{type(self).__name__} cannot run with use_fused=True: {reason}.")
+        fuse = self.use_fused is not False and not reason
+        loop = self._fused_loop if fuse else self._cell_loop
+        outputs, states, lost = loop(sequences, initial_state, mask, training)
+        if self.cell.capacity is not None:
+            self.lost_elements.update_state(lost)
+        return outputs[:, -1], outputs, states
+
+    def _reason_not_to_fuse(self, mask):
+        if keras.backend.backend() != "tensorflow":
+            return (
+                f"the backend is {keras.backend.backend()}, and only TensorFlow has fused kernels"
+            )
+        if mask is not None:
+            return "there is a mask"
+        if self.unroll:
+            return "unroll=True asks for a loop in Python"
+        activation = keras.activations.serialize(self.cell.activation)
+        if activation not in FUSED_ACTIVATIONS:
+            return f"the activation is {activation!r}, and expected is one of {FUSED_ACTIVATIONS}"
+        return None
+
+    def _fused_loop(self, sequences, initial_state, mask, training):
+        from keras_stackrnn import fused_layer
+
+        if self.go_backwards:
+            sequences = ops.flip(sequences, axis=1)
+        outputs, states, lost = fused_layer.run(
+            self.cell,
+            sequences,
+            initial_state,
+            starts_empty=self._starts_empty,
+            training=training,
+            keep_state=self.stateful or self.return_state,
+            differentiate_state=self.return_state,
+        )
+        if states[1] is None:
+            states = [states[0], initial_state[1]]
+        return outputs, self._trimmed(states), lost
+
+    def _cell_loop(self, sequences, initial_state, mask, training):
+        """The cell, step by step in Keras' own loop, counting what is lost on the way."""
+        hidden, slots = initial_state
+        if self.cell.capacity is None:
+            slots = self.cell.grow(slots, ops.shape(sequences)[1])
+        loop = types.SimpleNamespace(
+            cell=_LossCountingCell(self.cell, training),
+            go_backwards=self.go_backwards,
+            return_sequences=self.return_sequences,
+            stateful=self.stateful,
+            unroll=self.unroll,
+            zero_output_for_mask=self.zero_output_for_mask,
+        )
+        _, outputs, states = keras.layers.RNN.inner_loop(
+            loop, sequences, [hidden, slots, ops.zeros_like(hidden[:, :1])], mask
+        )
+        return outputs, self._trimmed(states[:2]), ops.sum(states[2])
+
+    def _trimmed(self, states):
+        """Growing memories lose the rows that are empty throughout, where shapes may depend on
+        values: not inside a `tf.function`, which may be compiled, unless the layer is stateful."""
+        if self.cell.capacity is not None or keras.backend.backend() != "tensorflow":
+            return states
+        import tensorflow as tf
+
+        from keras_stackrnn import fused_layer
+
+        if not (tf.executing_eagerly() or self.stateful):
+            return states
+        # Compiling this fails, and XLA's message then names the scope.
+        with tf.name_scope("jit_compile_with_stateful_needs_an_integer_capacity"):
+            return [states[0], fused_layer.trim(self.cell, states[1])]
+
+    def get_config(self):
+        config = super().get_config()
+        del config["cell"]
+        cell_config = self.cell.get_config()
+        for name in ("name", "trainable", "dtype", "build_config"):
+            cell_config.pop(name, None)
+        return {**config, **cell_config, "use_fused": self.use_fused}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        return cls(**config)
+
+
+class _LossCountingCell:
+    """A memory cell with a third state: how many elements each batch element has lost."""
+
+    def __init__(self, cell, training):
+        self.cell = cell
+        self.training = training
+
+    def __call__(self, inputs, states):
+        hidden, memory, lost = self.cell.step(inputs, states[:2], self.training)
+        return hidden, [hidden, memory, states[2] + lost]
+
+
+def _growing_variable(state, layer_name):
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            f"{layer_name} with stateful=True and capacity=None needs the TensorFlow backend; "
+            f"with {keras.backend.backend()} give it an integer `capacity`."
+        )
+    import tensorflow as tf
+
+    value = tf.convert_to_tensor(state.value)
+    return tf.Variable(value, trainable=False, shape=[value.shape[0], None], name="rnn_state")
