@@ -1,0 +1,40 @@
+"""What holds for every test: fixed draws, and a Keras that remembers no other test."""
+
+import os
+
+# JAX computes in float32 unless told otherwise before its first import.
+os.environ.setdefault("JAX_ENABLE_X64", "1")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import hypothesis
+import keras
+import pytest
+
+hypothesis.settings.register_profile(
+    "fixed",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    # JAX compiles every operation anew for every new shape.
+    max_examples=8 if keras.backend.backend() == "jax" else 40,
+)
+hypothesis.settings.load_profile("fixed")
+
+
+def pytest_configure(config):
+    backend = keras.backend.backend()
+    if backend != "tensorflow":
+        config.addinivalue_line(
+            "filterwarnings",
+            "ignore:__array__ implementation doesn't accept a copy keyword"
+            f":DeprecationWarning:keras.src.backend.{backend}.core",
+        )
+
+
+@pytest.fixture(autouse=True)
+def fresh_keras():
+    policy = keras.config.dtype_policy()
+    keras.utils.set_random_seed(0)
+    yield
+    keras.config.set_dtype_policy(policy)
+    keras.utils.clear_session(free_memory=False)
