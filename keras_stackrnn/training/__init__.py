@@ -1,1 +1,7 @@
 """Training: streams of windows, recipes, restarts, checkpoints and the loop."""
+
+from keras_stackrnn.training.config import TrainingConfig
+from keras_stackrnn.training.files import RunError
+from keras_stackrnn.training.run import InterruptedRunError, Result, train
+
+__all__ = ["InterruptedRunError", "Result", "RunError", "TrainingConfig", "train"]

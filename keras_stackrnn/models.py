@@ -1,0 +1,176 @@
+"""Next-symbol models: token ids in, the logits of the symbol after each of them out."""
+
+import keras
+from keras import ops
+
+from keras_stackrnn.list_rnn import ListRNN
+from keras_stackrnn.memory_cell import require_positive_integer
+from keras_stackrnn.stack_rnn import StackRNN
+
+MEMORY_KINDS = ("stack", "list")
+KINDS = (*MEMORY_KINDS, "rnn", "lstm")
+
+
+@keras.saving.register_keras_serializable(package="keras_stackrnn")
+class NextSymbolModel(keras.Model):
+    """Reads sequences of token ids and predicts, at each, the one that follows.
+
+    The vocabulary and the task are part of the configuration: a model that is loaded from a
+    `.keras` file knows its symbols.
+
+    Args:
+        kind: `"stack"`, `"list"`, `"rnn"` or `"lstm"`: `StackRNN`, `ListRNN`, or Keras' own
+            `SimpleRNN` or `LSTM`.
+        vocabulary: Sequence of distinct strings; a symbol's place is its token id.
+        units: Positive integer, the number of hidden units of a layer.
+        layers: Positive integer, the number of recurrent layers.
+        memories: Number of stacks or lists of a layer; only for those kinds.
+        capacity: How many elements a memory holds; `None`: as many as there are.
+        read_depth: How many elements of a memory are read.
+        no_op: Boolean, whether leaving the memory as it is, is one of the actions.
+        rounding: Boolean, whether the most probable action alone is taken at inference.
+        use_recurrent_kernel: Boolean, whether hidden units see the ones before them directly;
+            only stacks and lists can do without.
+        use_bias: Boolean, whether the layers and the output have biases.
+        embedding_size: Size of a trained embedding of the symbols; `None`: one-hot.
+        task: Name of what the model was trained on; optional.
+
+    Call arguments:
+        tokens: Integer tensor of shape `(batch, timesteps)`.
+
+    Example:
+
+    ```python
+    model = NextSymbolModel("stack", vocabulary="ab", units=40, memories=10)
+    logits = model(np.array([[0, 0, 1, 1]]))  # The logits have shape `(1, 4, 2)`.
+    ```
+    """
+
+    def __init__(
+        self,
+        kind,
+        vocabulary,
+        units,
+        layers=1,
+        memories=1,
+        capacity=None,
+        read_depth=2,
+        no_op=False,
+        rounding=False,
+        use_recurrent_kernel=False,
+        use_bias=False,
+        embedding_size=None,
+        task=None,
+        **kwargs,
+    ):
+        if kind not in KINDS:
+            raise ValueError(
+                f"Received an invalid value for argument `kind`: expected one of {KINDS}, "
+                f"got {kind!r}."
+            )
+        if rounding and kind not in MEMORY_KINDS:
+            raise ValueError(
+                "Argument `rounding` rounds the actions on a memory, which only the kinds "
+                f"{MEMORY_KINDS} have, got rounding={rounding} with kind {kind!r}."
+            )
+        vocabulary = list(vocabulary)
+        if not vocabulary or len(set(vocabulary)) < len(vocabulary):
+            raise ValueError(
+                "Received an invalid value for argument `vocabulary`: expected distinct symbols, "
+                f"got {vocabulary!r}."
+            )
+        super().__init__(**kwargs)
+        self.kind = kind
+        self.vocabulary = vocabulary
+        self.units = units
+        self.num_layers = require_positive_integer("layers", layers)
+        self.memories = memories
+        self.capacity = capacity
+        self.read_depth = read_depth
+        self.no_op = no_op
+        self.rounding = rounding
+        self.use_recurrent_kernel = use_recurrent_kernel
+        self.use_bias = use_bias
+        self.embedding_size = embedding_size
+        self.task = task
+
+        self.embedding = None
+        if embedding_size is not None:
+            self.embedding = keras.layers.Embedding(
+                len(vocabulary), embedding_size, name="embedding"
+            )
+        self.recurrent = [self._recurrent_layer(f"{kind}_{i}") for i in range(self.num_layers)]
+        self.output_layer = keras.layers.Dense(len(vocabulary), use_bias=use_bias, name="logits")
+        self.build((None, None))
+
+    def _recurrent_layer(self, name):
+        common = {"return_sequences": True, "use_bias": self.use_bias, "name": name}
+        if self.kind == "rnn":
+            return keras.layers.SimpleRNN(self.units, activation="sigmoid", **common)
+        if self.kind == "lstm":
+            return keras.layers.LSTM(self.units, **common)
+        layer = StackRNN if self.kind == "stack" else ListRNN
+        return layer(
+            self.units,
+            self.memories,
+            capacity=self.capacity,
+            read_depth=self.read_depth,
+            no_op=self.no_op,
+            rounding=self.rounding,
+            use_recurrent_kernel=self.use_recurrent_kernel,
+            **common,
+        )
+
+    def build(self, tokens_shape):
+        features = self.embedding_size or len(self.vocabulary)
+        if self.embedding is not None:
+            self.embedding.build(tokens_shape)
+        for layer in self.recurrent:
+            layer.build((*tokens_shape, features))
+            features = self.units
+        self.output_layer.build((*tokens_shape, features))
+        self.built = True
+
+    def call(self, tokens, training=None):
+        sequences = self.embed(tokens)
+        for layer in self.recurrent:
+            sequences = layer(sequences, training=training)
+        return self.output_layer(sequences)
+
+    def embed(self, tokens):
+        """What the first recurrent layer reads for these tokens."""
+        if self.embedding is not None:
+            return self.embedding(tokens)
+        return ops.one_hot(tokens, len(self.vocabulary), dtype=self.compute_dtype)
+
+    def twin(self, **changes) -> "NextSymbolModel":
+        """The same model with the same weights, but for `changes` of its configuration.
+
+        Example:
+
+        ```python
+        rounded = model.twin(rounding=True)
+        ```
+        """
+        config = {**self.get_config(), **changes}
+        twin = type(self).from_config(config)
+        twin.set_weights(self.get_weights())
+        return twin
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "kind": self.kind,
+            "vocabulary": list(self.vocabulary),
+            "units": self.units,
+            "layers": self.num_layers,
+            "memories": self.memories,
+            "capacity": self.capacity,
+            "read_depth": self.read_depth,
+            "no_op": self.no_op,
+            "rounding": self.rounding,
+            "use_recurrent_kernel": self.use_recurrent_kernel,
+            "use_bias": self.use_bias,
+            "embedding_size": self.embedding_size,
+            "task": self.task,
+        }

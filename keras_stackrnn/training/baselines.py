@@ -1,0 +1,317 @@
+"""The baselines' search: SimpleRNN and LSTM on the same streams, one restart after the other.
+
+As in the paper, n grows over the first half of a restart's life, and the learning rate is halved,
+and the best weights are restored, when the entropy on the validation sequences stops falling.
+"""
+
+import dataclasses
+import math
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_stackrnn.models import NextSymbolModel
+from keras_stackrnn.training.config import TrainingConfig
+from keras_stackrnn.training.data import TrainingData
+from keras_stackrnn.training.search import Status
+
+_VALIDATIONS_WITHOUT_GAIN = 5
+_FIRST_LARGEST_N = 4
+
+
+@dataclasses.dataclass
+class _Restart:
+    """One restart: its age in updates, its rate, and the best of its life so far."""
+
+    seed: int
+    learning_rate: float
+    age: int = 0
+    validations_without_gain: int = 0
+    entropy: float = math.inf
+    accuracy: float = 0.0
+    outcome: str = "alive"
+
+    def rank(self) -> tuple[float, float]:
+        return self.accuracy, -self.entropy
+
+
+class BaselineSearch:
+    """Trains restarts of a plain recurrent network and keeps the best on validation.
+
+    Args:
+        config: A `TrainingConfig` with the model rnn or lstm.
+        data: A `TrainingData`.
+    """
+
+    def __init__(self, config: TrainingConfig, data: TrainingData):
+        self.config = config
+        self._data = data
+        self._model = NextSymbolModel(
+            config.model,
+            data.pattern.alphabet,
+            config.units,
+            layers=config.layers,
+            use_bias=True,
+            task=config.task,
+        )
+        self._step = _Step(self._model, config)
+        self._stream = data.stream(config.lanes, config.window, config.seed)
+        self._validation = data.validation()
+        self._updates = 0
+        self._ended: list[_Restart] = []
+        self._champion: _Restart | None = None
+        self._champion_weights = self._model.get_weights()
+        self._begin_restart()
+
+    @property
+    def done(self) -> bool:
+        return (
+            self._updates >= self.config.updates
+            or self._solved() >= self.config.wanted
+            or len(self._ended) == self.config.population
+        )
+
+    def advance(self) -> None:
+        """One round: the updates up to the next validation, and the validation."""
+        self._stream.set_range(self._data.pattern.smallest_n, self._largest_n())
+        windows = self._stream.next_windows(self.config.updates_a_round)
+        for window in zip(*windows, strict=True):
+            self._step.update(*window)
+        self._updates += self.config.updates_a_round
+        self._restart.age += self.config.updates_a_round
+        self._validate()
+        if self._restart.age >= self.config.lifetime:
+            self._end_restart()
+            if not self.done:
+                self._begin_restart()
+
+    def status(self) -> Status:
+        best = self._best()
+        return Status(
+            updates=self._updates,
+            symbols=self._updates * self.config.lanes * self.config.window,
+            n_range=self._stream.n_range,
+            alive=self.config.population - len(self._ended),
+            solved=self._solved(),
+            best_entropy=best.entropy,
+            soft_accuracy=best.accuracy,
+            rounded_accuracy=math.nan,
+        )
+
+    def best_model(self) -> NextSymbolModel:
+        """The best restart so far."""
+        best = self._model.twin()
+        is_running = self._best() is self._restart
+        best.set_weights(self._best_weights if is_running else self._champion_weights)
+        return best
+
+    def restarts(self) -> list[dict]:
+        """Every restart that was begun: its seed, figures and outcome."""
+        begun = [*self._ended]
+        if self._restart not in begun:
+            begun.append(self._restart)
+        return [
+            {
+                "seed": restart.seed,
+                "updates": restart.age,
+                "outcome": restart.outcome,
+                "soft_accuracy": restart.accuracy,
+                "soft_entropy": restart.entropy,
+            }
+            for restart in begun
+        ]
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict]:
+        """Everything, as arrays and as plain values: `restore` continues exactly from there."""
+        groups = {
+            "step": self._step.arrays(),
+            "best": self._best_weights,
+            "champion": self._champion_weights,
+        }
+        arrays = {f"{name}/{i}": a for name, group in groups.items() for i, a in enumerate(group)}
+        meta = {
+            "updates": self._updates,
+            "stream": self._stream.state(),
+            "restart": dataclasses.asdict(self._restart),
+            "ended": [dataclasses.asdict(restart) for restart in self._ended],
+            "champion": self._champion and self._ended.index(self._champion),
+        }
+        return arrays, meta
+
+    def restore(self, arrays: dict[str, np.ndarray], meta: dict) -> None:
+        """Continues from a `state()`."""
+
+        def group(name):
+            size = sum(key.startswith(f"{name}/") for key in arrays)
+            return [arrays[f"{name}/{i}"] for i in range(size)]
+
+        self._step.assign(group("step"))
+        self._best_weights = group("best")
+        self._champion_weights = group("champion")
+        self._updates = meta["updates"]
+        self._stream = type(self._stream).from_state(meta["stream"])
+        self._ended = [_Restart(**values) for values in meta["ended"]]
+        self._champion = None if meta["champion"] is None else self._ended[meta["champion"]]
+        self._restart = _Restart(**meta["restart"])
+        if self._restart.outcome != "alive":
+            self._restart = self._ended[-1]
+
+    def _begin_restart(self) -> None:
+        seed = (self.config.seed * 100_003 + len(self._ended)) % 2**31
+        self._restart = _Restart(seed, self.config.learning_rate)
+        self._best_weights = _initial_weights(self._model, seed)
+        self._step.begin(self._best_weights)
+
+    def _end_restart(self) -> None:
+        self._restart.outcome = "solved" if self._restart.accuracy == 1 else "not solved"
+        self._ended.append(self._restart)
+        if self._best() is self._restart:
+            self._champion, self._champion_weights = self._restart, self._best_weights
+
+    def _validate(self) -> None:
+        restart = self._restart
+        accuracy, entropy = self._step.validate(*self._validation)
+        if (accuracy, -entropy) > restart.rank():
+            restart.accuracy, restart.entropy = accuracy, entropy
+            restart.validations_without_gain = 0
+            self._best_weights = self._model.get_weights()
+            return
+        restart.validations_without_gain += 1
+        # While n still grows the entropy may rise for no fault of the rate.
+        settled = self._largest_n() == self.config.max_n
+        if settled and restart.validations_without_gain >= _VALIDATIONS_WITHOUT_GAIN:
+            restart.validations_without_gain = 0
+            restart.learning_rate /= 2
+            self._model.set_weights(self._best_weights)
+            self._step.optimizer.learning_rate = restart.learning_rate
+
+    def _largest_n(self) -> int:
+        share = min(1.0, 2 * self._restart.age / self.config.lifetime)
+        first = min(self.config.max_n, self._data.pattern.smallest_n + _FIRST_LARGEST_N)
+        return first + round(share * (self.config.max_n - first))
+
+    def _best(self) -> _Restart:
+        if self._champion is None or self._restart.rank() > self._champion.rank():
+            return self._restart
+        return self._champion
+
+    def _solved(self) -> int:
+        return sum(restart.outcome == "solved" for restart in self._ended)
+
+
+class _Step:
+    """The compiled programs of one network, with all that an update changes."""
+
+    def __init__(self, model: NextSymbolModel, config: TrainingConfig):
+        self._model = model
+        self._only_deterministic = config.only_deterministic
+        # These share the model's cells, and also give their states away.
+        self._layers = [
+            keras.layers.RNN(_ResettingCell(layer.cell), return_sequences=True, return_state=True)
+            for layer in model.recurrent
+        ]
+        optimizer = {"adam": keras.optimizers.Adam, "sgd": keras.optimizers.SGD}[config.optimizer]
+        self.optimizer = optimizer(
+            config.learning_rate, global_clipnorm=config.clip_norm, clipvalue=config.clip_value
+        )
+        self.optimizer.build(model.trainable_variables)
+        self._first_values = [variable.numpy() for variable in self.optimizer.variables]
+        self._states = self._no_states(config.lanes)
+        self._update = tf.function(self._take_update, jit_compile=True)
+        # It runs too rarely to earn back the time it would take to compile.
+        self._validate = tf.function(self._take_validation)
+
+    def begin(self, weights: list[np.ndarray]) -> None:
+        """Begins anew from these weights."""
+        zeros = [np.zeros(state.shape, np.float32) for state in tf.nest.flatten(self._states)]
+        self.assign([*weights, *self._first_values, *zeros])
+
+    def update(self, tokens, targets, deterministic, resets) -> None:
+        self._states = self._update(self._states, tokens, targets, deterministic, resets)
+
+    def validate(self, tokens, targets, deterministic) -> tuple[float, float]:
+        """The share of rows that are right, and the mean entropy of their symbols."""
+        accuracy, entropy = self._validate(tokens, targets, deterministic)
+        return float(accuracy), float(entropy)
+
+    def arrays(self) -> list[np.ndarray]:
+        optimizer = [variable.numpy() for variable in self.optimizer.variables]
+        states = [state.numpy() for state in tf.nest.flatten(self._states)]
+        return [*self._model.get_weights(), *optimizer, *states]
+
+    def assign(self, arrays: list[np.ndarray]) -> None:
+        variables = [*self._model.weights, *self.optimizer.variables]
+        for variable, array in zip(variables, arrays, strict=False):
+            variable.assign(array)
+        states = [tf.constant(array) for array in arrays[len(variables) :]]
+        self._states = tf.nest.pack_sequence_as(self._states, states)
+
+    def _no_states(self, rows: int) -> list[list[tf.Tensor]]:
+        return [layer.get_initial_state(rows) for layer in self._layers]
+
+    def _forward(self, tokens, resets, states):
+        sequences = self._model.embed(tokens)
+        keep = 1 - tf.cast(resets, sequences.dtype)[..., None]
+        after = []
+        for layer, layer_states in zip(self._layers, states, strict=True):
+            inputs = tf.concat([sequences, keep], axis=-1)
+            sequences, *layer_states = layer(inputs, initial_state=layer_states)
+            after.append(layer_states)
+        return self._model.output_layer(sequences), after
+
+    def _take_update(self, states, tokens, targets, deterministic, resets):
+        counted = tf.cast(deterministic, tf.float32)
+        if not self._only_deterministic:
+            counted = tf.ones_like(counted)
+        with tf.GradientTape() as tape:
+            logits, states = self._forward(tokens, resets, states)
+            entropies = _entropies(logits, targets)
+            loss = tf.reduce_sum(entropies * counted) / tf.maximum(tf.reduce_sum(counted), 1)
+        variables = self._model.trainable_variables
+        self.optimizer.apply(tape.gradient(loss, variables), variables)
+        return states
+
+    def _take_validation(self, tokens, targets, deterministic):
+        resets = tf.zeros_like(deterministic)
+        logits, _ = self._forward(tokens, resets, self._no_states(tokens.shape[0]))
+        wrong = tf.not_equal(tf.argmax(logits, axis=-1, output_type=tf.int32), targets)
+        right = tf.logical_not(tf.reduce_any(wrong & deterministic, axis=1))
+        entropies = tf.where(deterministic, _entropies(logits, targets), 0)
+        total = tf.reduce_sum(tf.cast(deterministic, tf.float32))
+        return tf.reduce_mean(tf.cast(right, tf.float32)), tf.reduce_sum(entropies) / total
+
+
+class _ResettingCell(keras.layers.Layer):
+    """A cell whose states become zero wherever the last of its inputs is.
+
+    Sequences are evaluated from the state of zeros, which a stream would otherwise hold just once.
+    """
+
+    def __init__(self, cell):
+        super().__init__()
+        self.cell = cell
+        self.state_size = cell.state_size
+        self.output_size = cell.output_size
+        self.built = True
+
+    def call(self, inputs, states, training=None):
+        keep = inputs[:, -1:]
+        return self.cell(inputs[:, :-1], [keep * state for state in states], training=training)
+
+
+def _entropies(logits, targets):
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)
+
+
+def _initial_weights(model: NextSymbolModel, seed: int) -> list[np.ndarray]:
+    """Keras' usual initial weights, but all from one seed."""
+
+    def fresh(number, weight):
+        if weight.name == "bias":
+            return model.get_weights()[number]
+        kind = "Orthogonal" if weight.name == "recurrent_kernel" else "GlorotUniform"
+        initializer = getattr(keras.initializers, kind)(seed=seed + number)
+        return keras.ops.convert_to_numpy(initializer(weight.shape))
+
+    return [fresh(number, weight) for number, weight in enumerate(model.weights)]

@@ -1,0 +1,95 @@
+"""Checkpoints: the last two states of a run, each whole or not there, and checked when read.
+
+A file is a line of text, `keras_stackrnn checkpoint 1 <SHA-256 of the rest>`, and then a NumPy
+archive with the arrays and, as JSON, the plain values.
+"""
+
+import dataclasses
+import hashlib
+import io
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from keras_stackrnn.training.files import RunError, write_aside
+
+_MAGIC = b"keras_stackrnn checkpoint 1 "
+_META = "meta.json"
+_KEPT = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """A state: arrays by name, and values that are fit for JSON."""
+
+    arrays: dict[str, np.ndarray]
+    meta: dict
+
+
+class Checkpoints:
+    """The checkpoints of one run.
+
+    Args:
+        folder: Where they are kept; made when the first is saved.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Saves a checkpoint, then removes all but the last two."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        paths = self._paths()
+        number = _number(paths[-1]) + 1 if paths else 0
+        content = _to_bytes(checkpoint)
+        path = self.folder / f"{number:08d}.checkpoint"
+        write_aside(path, lambda aside: aside.write_bytes(content))
+        for old in [*paths, path][:-_KEPT]:
+            old.unlink()
+
+    def load(self) -> Checkpoint:
+        """The last checkpoint that is whole; damaged ones are passed over with a warning."""
+        paths = self._paths()
+        if not paths:
+            raise RunError(
+                f"There is no checkpoint in {self.folder} to resume from: leave out --resume."
+            )
+        for path in reversed(paths):
+            try:
+                return _from_bytes(path.read_bytes())
+            except ValueError as error:
+                warnings.warn(
+                    f"The checkpoint {path} {error} and is passed over.", RuntimeWarning, 2
+                )
+        raise RunError(
+            f"No checkpoint in {self.folder} can be read: start the run anew with --overwrite."
+        )
+
+    def _paths(self) -> list[Path]:
+        return sorted(self.folder.glob("[0-9]*.checkpoint"), key=_number)
+
+
+def _number(path: Path) -> int:
+    return int(path.stem)
+
+
+def _to_bytes(checkpoint: Checkpoint) -> bytes:
+    meta = np.frombuffer(json.dumps(checkpoint.meta).encode(), np.uint8)
+    archive = io.BytesIO()
+    np.savez(archive, **{_META: meta}, **checkpoint.arrays)
+    content = archive.getvalue()
+    return _MAGIC + hashlib.sha256(content).hexdigest().encode() + b"\n" + content
+
+
+def _from_bytes(data: bytes) -> Checkpoint:
+    header, _, content = data.partition(b"\n")
+    if not header.startswith(_MAGIC):
+        raise ValueError("is not one that this version can read")
+    if header.removeprefix(_MAGIC).decode() != hashlib.sha256(content).hexdigest():
+        raise ValueError("is damaged")
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    meta = json.loads(arrays.pop(_META).tobytes())
+    return Checkpoint(arrays, meta)

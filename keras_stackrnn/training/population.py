@@ -1,0 +1,279 @@
+"""A population of next-symbol models with stacks or lists, trained together as one program.
+
+Every weight and every memory has a leading axis, the replica. Replicas share the data and nothing
+else: each has a seed, a learning rate and an optimizer of its own, so that each is what it would
+be if it were trained alone, and thirty cost little more than three.
+
+Sizes in the comments: R replicas, B lanes, T symbols of a window, V symbols of the alphabet.
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_stackrnn import fused, topology
+from keras_stackrnn.memory import EMPTY, LIST_ACTIONS, STACK_ACTIONS
+from keras_stackrnn.models import NextSymbolModel
+
+
+@dataclasses.dataclass(frozen=True)
+class Architecture:
+    """A next-symbol model: one-hot symbols, a memory layer without recurrence, a softmax."""
+
+    kind: str  # "stack" or "list"
+    symbols: int
+    units: int
+    memories: int
+    no_op: bool
+    read_depth: int
+    capacity: int
+
+    @property
+    def actions(self) -> int:
+        names = STACK_ACTIONS if self.kind == "stack" else LIST_ACTIONS
+        return len(names) if self.no_op else len(names) - 1
+
+    @property
+    def topology(self) -> topology.Topology:
+        kind = topology.Stack if self.kind == "stack" else topology.List
+        return kind(self.actions, self.read_depth)
+
+    def weight_shapes(self) -> dict[str, tuple[int, int]]:
+        """The shapes of one replica's weights, as the kernels take them."""
+        return {
+            "kernel": (self.symbols, self.units),
+            "memory_kernel": (self.units, self.read_depth * self.memories),
+            "control_kernel": (self.actions * self.memories, self.units),
+            "output_kernel": (self.symbols, self.units),
+        }
+
+
+class State(NamedTuple):
+    """All that an update changes. `means` and `squares` are Adam's, `ages` count its updates."""
+
+    weights: dict[str, tf.Tensor]
+    means: dict[str, tf.Tensor]
+    squares: dict[str, tf.Tensor]
+    ages: tf.Tensor
+    memory: tf.Tensor
+
+
+class Scores(NamedTuple):
+    """What a validation finds of every replica, `[R]` each.
+
+    Attributes:
+        accuracy: Share of sequences with all their deterministic symbols right.
+        entropy: Mean entropy of the deterministic symbols, in nats.
+        confidence: The smallest probability that a deterministic symbol got.
+    """
+
+    accuracy: tf.Tensor
+    entropy: tf.Tensor
+    confidence: tf.Tensor
+
+
+def initial_weights(architecture: Architecture, seed: int, scale: float) -> dict[str, tf.Tensor]:
+    """One replica's weights, normally distributed."""
+    return {
+        name: scale * tf.random.stateless_normal(shape, [seed, i])
+        for i, (name, shape) in enumerate(architecture.weight_shapes().items())
+    }
+
+
+def new_state(architecture: Architecture, seeds: list[int], lanes: int, scale: float) -> State:
+    replicas = [initial_weights(architecture, seed, scale) for seed in seeds]
+    weights = {name: tf.stack([replica[name] for replica in replicas]) for name in replicas[0]}
+    zeros = {name: tf.zeros_like(weight) for name, weight in weights.items()}
+    return State(
+        weights,
+        zeros,
+        dict(zeros),
+        tf.zeros([len(seeds)]),
+        empty_memory(architecture, len(seeds), lanes),
+    )
+
+
+def replace(state: State, replica: int, weights: dict[str, tf.Tensor]) -> State:
+    """The state with a fresh replica in the place of another."""
+
+    def cleared(tensors):
+        return {k: _with_row(v, replica, tf.zeros_like(v[0])) for k, v in tensors.items()}
+
+    return with_weights(state, replica, weights)._replace(
+        means=cleared(state.means),
+        squares=cleared(state.squares),
+        ages=_with_row(state.ages, replica, 0.0),
+        memory=_with_row(state.memory, replica, tf.fill(state.memory.shape[1:], EMPTY)),
+    )
+
+
+def with_weights(state: State, replica: int, weights: dict[str, tf.Tensor]) -> State:
+    """The state with other weights for one replica."""
+    return state._replace(
+        weights={k: _with_row(v, replica, weights[k]) for k, v in state.weights.items()}
+    )
+
+
+def _with_row(tensor, place, row):
+    return tf.tensor_scatter_nd_update(tensor, [[place]], [row])
+
+
+def empty_memory(architecture: Architecture, replicas: int, lanes: int) -> tf.Tensor:
+    return tf.fill([replicas, architecture.capacity, architecture.memories * lanes], EMPTY)
+
+
+def forward(architecture: Architecture, weights, memory, tokens, *, rounding=False, noise=None):
+    """Log-probabilities, `[T, R, V, B]`, for tokens, `[B, T]`, and the actions taken."""
+    options = fused.Scan(architecture.topology, "sigmoid", rounding=rounding)
+    embedded = tf.gather(weights["kernel"], tf.transpose(tokens), axis=1)
+    projected = tf.transpose(embedded, [1, 0, 3, 2])
+    kernels = {name: weights[name] for name in ("memory_kernel", "control_kernel")}
+    hiddens, controls, _ = fused.scan(
+        options, projected, tf.zeros_like(projected[0]), memory, kernels, noise
+    )
+    logits = tf.matmul(weights["output_kernel"], hiddens)
+    return tf.nn.log_softmax(logits, axis=2), controls
+
+
+class Trainer:
+    """The compiled programs: an update of all replicas, a validation of all replicas.
+
+    Args:
+        architecture: The models'.
+        optimizer: `"adam"` or `"sgd"`.
+        clip_norm: The norm that a replica's gradient is cut to, or `None`.
+        clip_value: The size that every number of a gradient is cut to, or `None`.
+        noise: Standard deviation of the Gaussian noise on the logits of actions and values while
+            training. It drives actions to 0 and 1, where rounding them changes nothing.
+        only_deterministic: Whether the loss is that of the deterministic symbols alone.
+    """
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        *,
+        optimizer: str,
+        clip_norm: float | None,
+        clip_value: float | None,
+        noise: float,
+        only_deterministic: bool,
+    ):
+        self.architecture = architecture
+        self.step = {"adam": _adam, "sgd": _sgd}[optimizer]
+        self.clip_norm = clip_norm
+        self.clip_value = clip_value
+        self.noise = noise
+        self.only_deterministic = only_deterministic
+        self.update = tf.function(self._update, jit_compile=True)
+        self.validate = tf.function(self._validate, jit_compile=True)
+
+    def _update(self, state, learning_rates, seed, tokens, targets, deterministic, resets):
+        """One window of every lane: the new state and each replica's loss, `[R]`."""
+        replicas = state.ages.shape[0]
+        lanes, steps = tokens.shape
+        architecture = self.architecture
+        memory = _emptied(state.memory, tf.reduce_any(resets, axis=1), architecture.memories)
+        noise = self.noise * tf.random.stateless_normal(
+            [steps, replicas, architecture.actions * architecture.memories, lanes], seed
+        )
+        with tf.GradientTape() as tape:
+            tape.watch(state.weights)
+            predicted, controls = forward(architecture, state.weights, memory, tokens, noise=noise)
+            entropies = _entropies(predicted, targets)
+            counted = tf.transpose(tf.cast(deterministic, tf.float32))[:, None]
+            if not self.only_deterministic:
+                counted = tf.ones_like(counted)
+            losses = tf.reduce_sum(entropies * counted, axis=[0, 2])
+            losses /= tf.maximum(tf.reduce_sum(counted), 1)
+            total = tf.reduce_sum(losses)
+        gradients = self._clipped(tape.gradient(total, state.weights))
+        memory, _ = fused.advance(architecture.topology, memory, controls)
+        return self.step(state, gradients, learning_rates)._replace(memory=memory), losses
+
+    def _clipped(self, gradients):
+        """Each replica's gradient cut to size; one that is not finite, to nothing."""
+        norm = tf.sqrt(tf.add_n([tf.reduce_sum(g * g, axis=[1, 2]) for g in gradients.values()]))
+        finite = tf.math.is_finite(norm)[:, None, None]
+
+        def clip(gradient):
+            if self.clip_value is not None:
+                gradient = tf.clip_by_value(gradient, -self.clip_value, self.clip_value)
+            if self.clip_norm is not None:
+                gradient *= (self.clip_norm / tf.maximum(norm, self.clip_norm))[:, None, None]
+            return tf.where(finite, gradient, 0)
+
+        return {name: clip(gradient) for name, gradient in gradients.items()}
+
+    def _validate(self, weights, tokens, targets, deterministic, rounding: bool) -> Scores:
+        """Scores of sequences, one a row of tokens, each read with an empty memory."""
+        replicas = weights["kernel"].shape[0]
+        memory = empty_memory(self.architecture, replicas, tokens.shape[0])
+        predicted, _ = forward(self.architecture, weights, memory, tokens, rounding=rounding)
+        counted = tf.transpose(deterministic)[:, None]
+        best = tf.argmax(predicted, axis=2, output_type=targets.dtype)
+        wrong = tf.not_equal(best, tf.transpose(targets)[:, None]) & counted
+        right = tf.logical_not(tf.reduce_any(wrong, axis=0))
+        entropies = tf.where(counted, _entropies(predicted, targets), 0)
+        total = tf.reduce_sum(tf.cast(deterministic, tf.float32))
+        return Scores(
+            accuracy=tf.reduce_mean(tf.cast(right, tf.float32), axis=1),
+            entropy=tf.reduce_sum(entropies, axis=[0, 2]) / total,
+            confidence=tf.exp(-tf.reduce_max(entropies, axis=[0, 2])),
+        )
+
+
+def _entropies(predicted, targets):
+    """`[T, R, B]`, of log-probabilities `[T, R, V, B]` and targets `[B, T]`."""
+    chosen = tf.one_hot(tf.transpose(targets), predicted.shape[2], axis=1)[:, None]
+    return -tf.reduce_sum(predicted * chosen, axis=2)
+
+
+def _emptied(memory, lanes, memories):
+    """The memory, `[R, P, S * B]`, emptied in some of the lanes, `[B]`."""
+    return tf.where(tf.tile(lanes, [memories]), tf.constant(EMPTY, memory.dtype), memory)
+
+
+def _sgd(state: State, gradients, learning_rates) -> State:
+    rates = learning_rates[:, None, None]
+    weights = {name: state.weights[name] - rates * g for name, g in gradients.items()}
+    return state._replace(weights=weights, ages=state.ages + 1)
+
+
+def _adam(state: State, gradients, learning_rates) -> State:
+    """Adam (Kingma & Ba 2015) with its usual constants, each replica at its own age and rate."""
+    ages = state.ages + 1
+    mean_scale = (learning_rates / (1 - 0.9**ages))[:, None, None]
+    square_scale = (1 / (1 - 0.999**ages))[:, None, None]
+    weights, means, squares = {}, {}, {}
+    for name, gradient in gradients.items():
+        means[name] = 0.9 * state.means[name] + 0.1 * gradient
+        squares[name] = 0.999 * state.squares[name] + 0.001 * gradient * gradient
+        step = mean_scale * means[name] / (tf.sqrt(square_scale * squares[name]) + 1e-8)
+        weights[name] = state.weights[name] - step
+    return state._replace(weights=weights, means=means, squares=squares, ages=ages)
+
+
+def to_keras(architecture: Architecture, weights, pattern) -> NextSymbolModel:
+    """One replica's weights as a Keras model, its memory unbounded."""
+    model = NextSymbolModel(
+        architecture.kind,
+        vocabulary=pattern.alphabet,
+        units=architecture.units,
+        memories=architecture.memories,
+        read_depth=architecture.read_depth,
+        no_op=architecture.no_op,
+        task=pattern.name,
+    )
+    controls = np.transpose(weights["control_kernel"])
+    relative, write = np.split(controls, [-architecture.memories], axis=1)
+    # The kernels take the actions' logits relative to the last action's: here that one is 0.
+    actions = np.concatenate([relative, np.zeros_like(write)], axis=1)
+    cell = model.recurrent[0].cell
+    cell.kernel.assign(weights["kernel"])
+    cell.memory_kernel.assign(np.transpose(weights["memory_kernel"]))
+    cell.action_kernel.assign(actions)
+    cell.write_kernel.assign(write)
+    model.output_layer.kernel.assign(np.transpose(weights["output_kernel"]))
+    return model

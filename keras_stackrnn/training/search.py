@@ -1,0 +1,284 @@
+"""The search for the algorithm: a population of restarts that come and go until some have it.
+
+A replica lives for a number of updates, its learning rate falling towards the end. At every
+validation the best weights of its life so far are kept; one that has fallen hopelessly behind, or
+has come to the end of its life, makes room for a fresh one with a seed of its own. Validation
+sequences are as short as the training ones: the lengths of the test choose nothing.
+"""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from keras_stackrnn.models import NextSymbolModel
+from keras_stackrnn.training import population
+
+
+@dataclasses.dataclass(frozen=True)
+class Status:
+    """Where a search stands; accuracies and entropy are the best replica's on validation."""
+
+    updates: int
+    symbols: int
+    n_range: tuple[int, int]
+    alive: int
+    solved: int
+    best_entropy: float
+    soft_accuracy: float
+    rounded_accuracy: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Figures:
+    """What a validation found of one replica, soft and rounded."""
+
+    soft_accuracy: float
+    soft_entropy: float
+    soft_confidence: float
+    rounded_accuracy: float
+    rounded_entropy: float
+    rounded_confidence: float
+
+    @property
+    def solved(self) -> bool:
+        return self.soft_accuracy == 1 and self.rounded_accuracy == 1
+
+    def rank(self) -> tuple[float, ...]:
+        """Higher is better: first the sequences that are right both ways, then how sure the model
+        is of the symbol that it is least sure of. A memory that blurs shows there before it errs.
+        """
+        accuracy = min(self.soft_accuracy, self.rounded_accuracy)
+        return (
+            accuracy,
+            min(self.soft_confidence, self.rounded_confidence),
+            -max(self.soft_entropy, self.rounded_entropy),
+        )
+
+
+NEVER = Figures(0.0, float("inf"), 0.0, 0.0, float("inf"), 0.0)
+
+
+@dataclasses.dataclass
+class _Replica:
+    """One restart: its seed, its age in updates, and the best of its life so far."""
+
+    seed: int
+    age: int = 0
+    best: Figures = NEVER
+    best_age: int = 0
+    halvings: int = 0
+    outcome: str = "alive"
+
+
+class Search:
+    """Trains a population until enough replicas have solved the task or the updates are used up.
+
+    Args:
+        config: A `TrainingConfig` with a stack or a list model.
+        data: A `TrainingData`: streams and validation sequences, never test ones.
+    """
+
+    def __init__(self, config, data):
+        self.config = config
+        self._pattern = data.pattern
+        self._architecture = population.Architecture(
+            kind=config.model,
+            symbols=len(data.pattern.alphabet),
+            units=config.units,
+            memories=config.memories,
+            no_op=config.no_op,
+            read_depth=config.read_depth,
+            capacity=config.capacity,
+        )
+        self._trainer = population.Trainer(
+            self._architecture,
+            optimizer=config.optimizer,
+            clip_norm=config.clip_norm,
+            clip_value=config.clip_value,
+            noise=config.action_noise,
+            only_deterministic=config.only_deterministic,
+        )
+        self._stream = data.stream(config.lanes, config.window, config.seed)
+        self._validation = [tf.constant(array) for array in data.validation()]
+        self._replicas = [_Replica(self._seed(i)) for i in range(config.population)]
+        self._ended: list[_Replica] = []
+        self._updates = 0
+        self._state = population.new_state(
+            self._architecture,
+            [replica.seed for replica in self._replicas],
+            config.lanes,
+            config.initial_scale,
+        )
+        # The weights that `_Replica.best` belongs to, and those of the best one that has ended.
+        self._best_weights = {name: w.numpy() for name, w in self._state.weights.items()}
+        self._champion = _Replica(seed=-1)
+        self._champion_weights = {name: w[0] for name, w in self._best_weights.items()}
+
+    @property
+    def done(self) -> bool:
+        return self._updates >= self.config.updates or self._solved() >= self.config.wanted
+
+    def advance(self) -> None:
+        """One round: the updates up to the next validation, the validation, the replacements."""
+        for _ in range(self.config.updates_a_round):
+            self._update()
+        self._validate()
+        self._replace()
+
+    def status(self) -> Status:
+        best = self._best().best
+        return Status(
+            updates=self._updates,
+            symbols=self._updates * self.config.lanes * self.config.window * len(self._replicas),
+            n_range=self._stream.n_range,
+            alive=len(self._replicas),
+            solved=self._solved(),
+            best_entropy=best.rounded_entropy,
+            soft_accuracy=best.soft_accuracy,
+            rounded_accuracy=best.rounded_accuracy,
+        )
+
+    def best_model(self) -> NextSymbolModel:
+        """The best replica so far as a Keras model, its memory unbounded."""
+        best = self._best()
+        weights = self._champion_weights
+        if best in self._replicas:
+            place = self._replicas.index(best)
+            weights = {name: weight[place] for name, weight in self._best_weights.items()}
+        return population.to_keras(self._architecture, weights, self._pattern)
+
+    def restarts(self) -> list[dict]:
+        """Every replica that was ever started: its seed, figures and outcome."""
+        return [
+            {
+                "seed": replica.seed,
+                "updates": replica.age,
+                "outcome": replica.outcome,
+                **dataclasses.asdict(replica.best),
+            }
+            for replica in [*self._ended, *self._replicas]
+        ]
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict]:
+        """Everything, as arrays and as plain values: `restore` continues exactly from there."""
+        arrays = {}
+        for group in ("weights", "means", "squares"):
+            for name, tensor in getattr(self._state, group).items():
+                arrays[f"{group}/{name}"] = tensor.numpy()
+        arrays["ages"] = self._state.ages.numpy()
+        arrays["memory"] = self._state.memory.numpy()
+        for name in self._best_weights:
+            arrays[f"best/{name}"] = self._best_weights[name]
+            arrays[f"champion/{name}"] = self._champion_weights[name]
+        meta = {
+            "updates": self._updates,
+            "stream": self._stream.state(),
+            "replicas": [dataclasses.asdict(replica) for replica in self._replicas],
+            "ended": [dataclasses.asdict(replica) for replica in self._ended],
+            "champion": dataclasses.asdict(self._champion),
+        }
+        return arrays, meta
+
+    def restore(self, arrays: dict[str, np.ndarray], meta: dict) -> None:
+        """Continues from a `state()`."""
+
+        def group(prefix, convert):
+            return {name: convert(arrays[f"{prefix}/{name}"]) for name in self._best_weights}
+
+        self._state = population.State(
+            group("weights", tf.constant),
+            group("means", tf.constant),
+            group("squares", tf.constant),
+            tf.constant(arrays["ages"]),
+            tf.constant(arrays["memory"]),
+        )
+        self._best_weights = group("best", np.array)
+        self._champion_weights = group("champion", np.array)
+        self._updates = meta["updates"]
+        self._stream = type(self._stream).from_state(meta["stream"])
+        self._replicas = [_replica_from(values) for values in meta["replicas"]]
+        self._ended = [_replica_from(values) for values in meta["ended"]]
+        self._champion = _replica_from(meta["champion"])
+
+    def _seed(self, number: int) -> int:
+        """The seed of the replica that is started as number `number`."""
+        return self.config.seed * 100_003 + number
+
+    def _solved(self) -> int:
+        return sum(replica.outcome == "solved" for replica in self._ended)
+
+    def _best(self) -> _Replica:
+        return max([self._champion, *self._replicas], key=lambda replica: replica.best.rank())
+
+    def _update(self) -> None:
+        windows = self._stream.next_windows()
+        self._state, _ = self._trainer.update(
+            self._state,
+            tf.constant([self._learning_rate(replica) for replica in self._replicas]),
+            tf.constant([self.config.seed, self._updates]),
+            *(tf.constant(array[0]) for array in windows),
+        )
+        self._updates += 1
+        for replica in self._replicas:
+            replica.age += 1
+
+    def _learning_rate(self, replica: _Replica) -> float:
+        """With Adam constant for most of a life, then falling to a twentieth; with SGD as the
+        paper has it, halved whenever validation does not improve."""
+        if self.config.optimizer == "sgd":
+            return self.config.learning_rate * 0.5**replica.halvings
+        left = 1 - replica.age / self.config.lifetime
+        return self.config.learning_rate * min(1.0, max(0.05, left / self.config.cooling))
+
+    def _validate(self) -> None:
+        weights = self._state.weights
+        soft = self._trainer.validate(weights, *self._validation, rounding=False)
+        rounded = self._trainer.validate(weights, *self._validation, rounding=True)
+        columns = [array.numpy().tolist() for array in [*soft, *rounded]]
+        for place, replica in enumerate(self._replicas):
+            figures = Figures(*(column[place] for column in columns))
+            if self._improves(figures, replica.best):
+                replica.best, replica.best_age = figures, replica.age
+                for name, weight in weights.items():
+                    self._best_weights[name][place] = weight[place].numpy()
+            elif self.config.optimizer == "sgd":
+                replica.halvings += 1
+                best = {name: weight[place] for name, weight in self._best_weights.items()}
+                self._state = population.with_weights(self._state, place, best)
+
+    def _improves(self, figures: Figures, best: Figures) -> bool:
+        if self.config.optimizer == "sgd":
+            return figures.soft_entropy < best.soft_entropy
+        return figures.rank() > best.rank()
+
+    def _replace(self) -> None:
+        """Ends the replicas whose time has come and starts fresh ones in their places."""
+        for place, replica in enumerate(self._replicas):
+            replica.outcome = self._outcome(replica)
+            if replica.outcome == "alive":
+                continue
+            if replica.best.rank() > self._champion.best.rank():
+                self._champion = replica
+                self._champion_weights = {
+                    name: weight[place].copy() for name, weight in self._best_weights.items()
+                }
+            self._ended.append(replica)
+            fresh = _Replica(self._seed(len(self._ended) + len(self._replicas) - 1))
+            self._replicas[place] = fresh
+            weights = population.initial_weights(
+                self._architecture, fresh.seed, self.config.initial_scale
+            )
+            self._state = population.replace(self._state, place, weights)
+
+    def _outcome(self, replica: _Replica) -> str:
+        if replica.age >= self.config.lifetime:
+            return "solved" if replica.best.solved else "not solved"
+        accuracy = max(replica.best.soft_accuracy, replica.best.rounded_accuracy)
+        if replica.age >= self.config.lifetime / 2 and accuracy < self.config.hopeless_below:
+            return "hopeless"
+        return "alive"
+
+
+def _replica_from(values: dict) -> _Replica:
+    return _Replica(**{**values, "best": Figures(**values["best"])})

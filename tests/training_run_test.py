@@ -1,0 +1,213 @@
+"""Runs from beginning to end, stopped in every way and resumed."""
+
+import io
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import keras
+import pytest
+from training_case import REPOSITORY, assert_same_arrays, tiny_config
+
+from keras_stackrnn.training import InterruptedRunError, RunError, report, train
+from keras_stackrnn.training.checkpoints import Checkpoints
+from keras_stackrnn.training.run import CHECKPOINTS
+
+
+def train_quietly(config, **options):
+    return train(config, output=io.StringIO(), **options)
+
+
+def weights_in(folder):
+    return keras.models.load_model(folder / report.MODEL).get_weights()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run that nothing has disturbed, and what it printed."""
+    output = io.StringIO()
+    result = train(tiny_config(tmp_path_factory.mktemp("finished")), output=output)
+    return result, output.getvalue()
+
+
+class SignalOnFirstLine(io.StringIO):
+    """An output that sends this process a signal when the first round is shown."""
+
+    def write(self, text):
+        if not self.tell():
+            os.kill(os.getpid(), signal.SIGTERM)
+        return super().write(text)
+
+
+def test_leaves_everything_in_its_folder(finished):
+    result, _ = finished
+    names = {path.name for path in result.output_dir.iterdir()}
+    assert names == {
+        "config.json",
+        "metrics.csv",
+        "events",
+        "model.keras",
+        "evaluation.json",
+        "accuracy.png",
+        "checkpoints",
+    }
+    assert_same_arrays(weights_in(result.output_dir), result.model.get_weights())
+    assert keras.models.load_model(result.output_dir / "model.keras").vocabulary == ["a", "b"]
+
+
+def test_evaluation_has_every_figure(finished):
+    result, _ = finished
+    written = json.loads((result.output_dir / "evaluation.json").read_text())
+    assert list(written) == [
+        "task",
+        "model",
+        "seed",
+        "wall_seconds",
+        "symbols",
+        "parameters",
+        "soft",
+        "rounded",
+        "restarts",
+    ]
+    assert list(written["soft"]["per_n"]) == [str(n) for n in range(1, 61)]
+    assert written["symbols"] == 40 * 2 * 10
+    assert written["parameters"] == result.model.count_params()
+    assert written["rounded"] is None
+    assert len(written["restarts"]) == 2
+
+
+def test_says_how_it_went(finished):
+    result, printed = finished
+    lines = printed.splitlines()
+    assert "symbols/s" in lines[0]
+    assert any(line.startswith("       n   46   47") for line in lines)
+    assert str(result.output_dir) in lines[-2]
+
+
+def test_a_stack_is_also_evaluated_rounded_and_far_beyond(tmp_path):
+    config = tiny_config(tmp_path, model="stack", memories=1, capacity=8, updates=5)
+    result = train_quietly(config)
+    assert result.model.rounding
+    assert result.evaluation["rounded"].keys() == {"per_n", "percent_n_correct", "beyond"}
+    assert list(result.evaluation["rounded"]["beyond"]) == [200, 1000]
+
+
+def test_a_run_is_not_overwritten(finished):
+    result, _ = finished
+    before = {path: path.stat().st_mtime_ns for path in result.output_dir.rglob("*")}
+    with pytest.raises(
+        RunError,
+        match=r"already holds a run: add --resume .*, --overwrite .*, or .* --output_dir\.$",
+    ):
+        train_quietly(result.config)
+    assert {path: path.stat().st_mtime_ns for path in result.output_dir.rglob("*")} == before
+
+
+def test_overwriting_takes_away_the_run_and_nothing_else(tmp_path):
+    (tmp_path / "model.keras").write_text("of another run")
+    (tmp_path / "notes.txt").write_text("mine")
+    result = train_quietly(tiny_config(tmp_path, lifetime=5, population=1), overwrite=True)
+    assert_same_arrays(weights_in(tmp_path), result.model.get_weights())
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_signal_ends_the_round_and_the_run_goes_on_exactly(finished, tmp_path):
+    config = tiny_config(tmp_path)
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(InterruptedRunError) as raised:
+        train(config, output=SignalOnFirstLine())
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert raised.value.signal_number == signal.SIGTERM
+    assert str(raised.value) == (
+        f"Stopped; everything is saved, go on with: {config.resume_command()}"
+    )
+    meta = Checkpoints(tmp_path / CHECKPOINTS).load().meta
+    assert meta["search"]["updates"] == 5
+    train_quietly(config, resume=True)
+    assert_same_arrays(weights_in(tmp_path), finished[0].model.get_weights())
+
+
+def test_a_killed_run_goes_on_exactly(finished, tmp_path):
+    config = tiny_config(tmp_path)
+    process = subprocess.Popen(
+        [sys.executable, *shlex.split(config.command())[1:]],
+        cwd=REPOSITORY,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    third = tmp_path / CHECKPOINTS / "00000003.checkpoint"
+    while not third.exists() and process.poll() is None:
+        time.sleep(0.001)
+    process.kill()
+    _, errors = process.communicate()
+    assert process.returncode == -signal.SIGKILL, errors.decode()
+    train_quietly(config, resume=True)
+    assert_same_arrays(weights_in(tmp_path), finished[0].model.get_weights())
+    updates = [line.split(",")[3] for line in (tmp_path / "metrics.csv").read_text().split()]
+    assert updates[1:] == ["5", "10", "15", "20", "25", "30", "35", "40"]
+
+
+def test_a_budget_ends_the_search_and_more_of_it_goes_on_exactly(finished, tmp_path):
+    short = train_quietly(tiny_config(tmp_path, minutes=1e-9))
+    assert short.evaluation["symbols"] == 5 * 2 * 10
+    train_quietly(tiny_config(tmp_path), resume=True)
+    assert_same_arrays(weights_in(tmp_path), finished[0].model.get_weights())
+
+
+# `pytest.warns` raises what else it caught anew, without the module that pyproject.toml names.
+@pytest.mark.filterwarnings(
+    "ignore:__array__ implementation doesn't accept a copy keyword:DeprecationWarning"
+)
+def test_a_damaged_checkpoint_costs_nothing_but_time(finished, tmp_path):
+    config = tiny_config(tmp_path)
+    train_quietly(config)
+    last = max((tmp_path / CHECKPOINTS).iterdir())
+    last.write_bytes(last.read_bytes()[:-100])
+    with pytest.warns(RuntimeWarning, match="is damaged and is passed over"):
+        train_quietly(config, resume=True)
+    assert_same_arrays(weights_in(tmp_path), finished[0].model.get_weights())
+
+
+def test_another_configuration_cannot_resume(finished):
+    result, _ = finished
+    with pytest.raises(RunError, match=r"has units=4 and cannot go on with 8: give it the same"):
+        train_quietly(tiny_config(result.output_dir, units=8), resume=True)
+
+
+def test_nothing_to_resume(tmp_path):
+    with pytest.raises(RunError, match=r"^There is no run in .* to resume: leave out --resume\.$"):
+        train_quietly(tiny_config(tmp_path / "none"), resume=True)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_full_disk_is_said_in_a_sentence(tmp_path):
+    os.symlink("/dev/full", tmp_path / "partial-config.json")
+    config = tiny_config(tmp_path)
+    with pytest.raises(RunError, match=r"^Cannot write .*config\.json: No space left on device$"):
+        train_quietly(config)
+    (tmp_path / "partial-config.json").unlink()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_fills_up_costs_nothing_that_was_saved(finished, tmp_path):
+    config = tiny_config(tmp_path)
+    os.symlink("/dev/full", tmp_path / "partial-accuracy.png")
+    with pytest.raises(
+        RunError, match=r"No space left on device; when .* go on with: .* --resume$"
+    ):
+        train_quietly(config)
+    (tmp_path / "partial-accuracy.png").unlink()
+    train_quietly(config, resume=True)
+    assert (tmp_path / "accuracy.png").stat().st_size > 0
+    assert_same_arrays(weights_in(tmp_path), finished[0].model.get_weights())
+
+
+def test_a_file_in_the_place_of_the_folder(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(RunError, match=r"^Cannot write .*file: File exists$"):
+        train_quietly(tiny_config(tmp_path / "file"))
+    assert (tmp_path / "file").read_text() == "mine"

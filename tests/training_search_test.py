@@ -1,0 +1,92 @@
+"""Tests of the search: replicas are independent, restoring is exact, the best is what it says."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+from training_case import tiny_config
+
+from keras_stackrnn.evaluation import evaluate
+from keras_stackrnn.patterns import get
+from keras_stackrnn.training.config import TrainingConfig
+from keras_stackrnn.training.data import TrainingData
+from keras_stackrnn.training.search import NEVER, Figures, Search
+
+
+def search_of(tmp_path, **values) -> Search:
+    values = {"model": "stack", "memories": 2, "capacity": 8, "lifetime": 10, **values}
+    config = tiny_config(tmp_path, **values)
+    return Search(config, TrainingData.of(config))
+
+
+def arrays_after(search, rounds):
+    for _ in range(rounds):
+        search.advance()
+    return search.state()
+
+
+@pytest.mark.parametrize("recipe", ["fast", "paper"])
+def test_a_restored_search_continues_exactly(tmp_path, recipe):
+    # All replicas are hopeless, so that some are replaced on the way.
+    search = search_of(tmp_path, recipe=recipe, hopeless_below=1.0)
+    halfway, halfway_meta = copy.deepcopy(arrays_after(search, 2))
+    arrays, meta = copy.deepcopy(arrays_after(search, 2))
+
+    search.restore(halfway, json.loads(json.dumps(halfway_meta)))
+    again, meta_again = arrays_after(search, 2)
+
+    assert json.dumps(meta) == json.dumps(meta_again)
+    assert len(meta["ended"]) > len(halfway_meta["ended"]) > 0
+    assert arrays.keys() == again.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, again[name], err_msg=name)
+
+
+@pytest.mark.parametrize("model", ["stack", "list"])
+def test_replicas_learn_as_if_they_were_alone(tmp_path, model):
+    values = {"model": model, "no_op": True, "action_noise": 0.0, "lifetime": 100}
+    together, _ = arrays_after(search_of(tmp_path, population=2, **values), 2)
+    alone, _ = arrays_after(search_of(tmp_path, population=1, **values), 2)
+
+    for name in ("weights/kernel", "weights/memory_kernel", "weights/control_kernel", "memory"):
+        np.testing.assert_allclose(together[name][0], alone[name][0], rtol=1e-3, atol=1e-5)
+        assert np.any(together[name][1] != together[name][0])
+
+
+def test_the_keras_model_is_as_good_as_the_validation_says(tmp_path):
+    search = search_of(tmp_path, units=8, memories=3, updates_a_round=60, lifetime=1000)
+    for _ in range(3):
+        search.advance()
+    status, model = search.status(), search.best_model()
+
+    n_values = range(1, search.config.max_n + 1)
+    for rounding, accuracy in [(False, status.soft_accuracy), (True, status.rounded_accuracy)]:
+        found = evaluate(
+            model, get("anbn"), n_values, sequences=1, rounding=rounding, split="validation"
+        )
+        assert np.mean(list(found.per_n.values())) == pytest.approx(accuracy)
+    assert status.updates == 180
+
+
+def test_sure_comes_before_low_entropy_and_right_before_sure():
+    right = Figures(1.0, 0.1, 0.6, 1.0, 0.1, 0.6)
+    surer = Figures(1.0, 0.2, 0.7, 1.0, 0.2, 0.7)
+    wrong = Figures(0.9, 0.0, 0.9, 1.0, 0.0, 0.9)
+
+    assert NEVER.rank() < wrong.rank() < right.rank() < surer.rank()
+    assert [figures.solved for figures in (NEVER, wrong, right)] == [False, False, True]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["anbn", "anbmcnm"])
+def test_the_recipe_finds_the_algorithm(tmp_path, task):
+    config = TrainingConfig.from_recipe(task, output_dir=str(tmp_path))
+    search = Search(config, TrainingData.of(config))
+    while not search.done:
+        search.advance()
+
+    model = search.best_model()
+    for rounding in (False, True):
+        accuracy = evaluate(model, get(task), range(2, 61), sequences=5, rounding=rounding)
+        assert accuracy.percent_n_correct == 100

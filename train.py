@@ -1,0 +1,97 @@
+"""Learns a task, shows how far the algorithm carries, and leaves everything in a folder.
+
+    python train.py --task=anbn
+    python train.py --task=memorize --model=list --seed=7 --output_dir=runs/memorize-list
+    python train.py --task=anbncn --model=lstm --units=100 --layers=2 --minutes=5
+    python train.py --task=anbn --resume
+
+What is not said comes from the task's recipe, in keras_stackrnn/training/recipes.py.
+"""
+
+import dataclasses
+import os
+import sys
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from absl import app, flags
+
+from keras_stackrnn.training import InterruptedRunError, RunError, TrainingConfig, train
+from keras_stackrnn.training.config import flag_of, kind_of
+from keras_stackrnn.training.report import read_config
+
+_DEFINE = {
+    str: flags.DEFINE_string,
+    int: flags.DEFINE_integer,
+    float: flags.DEFINE_float,
+    bool: flags.DEFINE_boolean,
+}
+
+
+def define_flags(values: flags.FlagValues) -> None:
+    """Adds a flag for every value of a `TrainingConfig`, and two for what to do with the folder."""
+    for field in dataclasses.fields(TrainingConfig):
+        kind, _ = kind_of(field.type)
+        _DEFINE[kind](flag_of(field.name), None, field.metadata["help"], flag_values=values)
+    flags.DEFINE_boolean(
+        "resume",
+        False,
+        "Go on with the run in --output_dir from its last checkpoint.",
+        flag_values=values,
+    )
+    flags.DEFINE_boolean(
+        "overwrite",
+        False,
+        "Replace the run in --output_dir, if there is one.",
+        flag_values=values,
+    )
+
+
+def config_from_flags(values: flags.FlagValues) -> TrainingConfig:
+    """The configuration that the command line asks for; ValueError or RunError says what is wrong
+    with it."""
+    given = {
+        field.name: values[flag_of(field.name)].value
+        for field in dataclasses.fields(TrainingConfig)
+        if values[flag_of(field.name)].present
+    }
+    if values.resume and values.overwrite:
+        raise ValueError("--resume goes on with a run and --overwrite replaces it, got both.")
+    if "task" not in given and not (values.resume and "output_dir" in given):
+        raise ValueError("--task is missing: give the name of a pattern, as in --task=anbn.")
+    if not values.resume:
+        return TrainingConfig.from_recipe(**given)
+    given.setdefault("output_dir", f"runs/{given.get('task')}")
+    return dataclasses.replace(read_config(Path(given["output_dir"])), **given)
+
+
+def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> None:
+    """Trains as the flags say; a fault ends the program with one sentence."""
+    try:
+        if len(arguments) > 1:
+            raise ValueError(f"Everything is a flag, got {arguments[1]!r}.")
+        config = config_from_flags(values)
+    except (RunError, ValueError) as error:
+        sys.exit(str(error))
+    try:
+        train(config, resume=values.resume, overwrite=values.overwrite)
+    except InterruptedRunError as interruption:
+        print(interruption, file=sys.stderr)
+        # What a shell expects of a command that a signal has ended.
+        sys.exit(128 + interruption.signal_number)
+    except RunError as error:
+        sys.exit(str(error))
+
+
+def parse(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
+    """Reads the command line into the flags; a fault in it ends the program with one sentence."""
+    try:
+        return values(arguments)
+    except flags.Error as error:
+        sys.exit(f"{error} (--help lists the flags)")
+
+
+if __name__ == "__main__":
+    define_flags(flags.FLAGS)
+    app.run(main, flags_parser=parse)
