@@ -1,0 +1,338 @@
+"""Load on the embedded server, as ratios to a gRPC server that does nothing.
+
+python benchmarks/serving.py                          # requests a second, p50 and p99
+python benchmarks/serving.py --swap_requests=100000   # versions swapped under load: none may fail
+
+Both servers and the client run on this machine and speak over loopback with the same messages. The
+do-nothing servers answer every request with one ready-made response; they come in grpcio's two
+flavours, and the ratio is to the faster one. Rounds alternate between the servers and the medians
+are compared, so that whatever else the machine does hits all of them alike.
+"""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import gc
+import pathlib
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import grpc
+import numpy as np
+import tensorflow as tf
+from absl import app, flags
+from tensorflow_serving.apis import predict_pb2
+
+REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
+METHOD = "/tensorflow.serving.PredictionService/Predict"
+MODEL = "bench"
+UNITS = 40
+SYMBOLS = 10
+
+# Load.
+flags.DEFINE_integer("concurrency", 32, "Requests under way at any time.")
+flags.DEFINE_integer("length", 50, "Symbols in a request's one sequence.")
+flags.DEFINE_integer("requests", 5000, "Requests in a round.")
+flags.DEFINE_integer("rounds", 5, "Rounds against each server.")
+flags.DEFINE_integer("swap_requests", 0, "Instead: this many requests while versions are swapped.")
+flags.DEFINE_integer("swap_every", 10_000, "A new version after this many requests.")
+
+# Server.
+flags.DEFINE_string("model_base_path", "", "An exported model; by default a small RNN made here.")
+flags.DEFINE_string(
+    "batching_parameters_file",
+    str(REPOSITORY / "serving" / "tf_serving" / "batching.config"),
+    "Text BatchingParameters.",
+)
+flags.DEFINE_enum("idle_server", None, ["asyncio", "threads"], "Be a do-nothing server instead.")
+flags.DEFINE_integer("port", None, "Port of the do-nothing server.")
+
+FLAGS = flags.FLAGS
+
+
+class SmallRNN(tf.Module):
+    """A recurrent next-symbol model with the default signature of an exported one."""
+
+    def __init__(self, seed: int):
+        super().__init__()
+        normal = np.random.default_rng(seed).normal
+        self.kernel = tf.Variable(normal(size=(SYMBOLS, UNITS)).astype("float32"))
+        self.recurrent_kernel = tf.Variable(0.2 * normal(size=(UNITS, UNITS)).astype("float32"))
+        self.output_kernel = tf.Variable(normal(size=(UNITS, SYMBOLS)).astype("float32"))
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None, None], tf.int32, "tokens"),
+            tf.TensorSpec([None], tf.int32, "lengths"),
+        ]
+    )
+    def predict(self, tokens, lengths):
+        inputs = tf.transpose(tf.gather(self.kernel, tokens), [1, 0, 2])
+
+        def step(time_step, hidden):
+            new = tf.sigmoid(inputs[time_step] + hidden @ self.recurrent_kernel)
+            return time_step + 1, tf.where((time_step < lengths)[:, None], new, hidden)
+
+        hidden = tf.while_loop(
+            lambda time_step, _: time_step < tf.shape(tokens)[1],
+            step,
+            [0, tf.zeros([tf.shape(tokens)[0], UNITS])],
+        )[1]
+        probabilities = tf.nn.softmax(hidden @ self.output_kernel)
+        return {
+            "probabilities": probabilities,
+            "next_token": tf.argmax(probabilities, -1, tf.int32),
+            "log_likelihood": tf.math.log(tf.reduce_max(probabilities, -1)),
+        }
+
+
+def request_for(sequence: np.ndarray) -> predict_pb2.PredictRequest:
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = MODEL
+    request.inputs["tokens"].CopyFrom(tf.make_tensor_proto(sequence[None], tf.int32))
+    request.inputs["lengths"].CopyFrom(tf.make_tensor_proto([len(sequence)], tf.int32))
+    return request
+
+
+def idle_response() -> predict_pb2.PredictResponse:
+    """A response as large as the model's, with typed fields."""
+    response = predict_pb2.PredictResponse()
+    response.model_spec.name = MODEL
+    response.model_spec.signature_name = "serving_default"
+    response.model_spec.version.value = 1
+    for name, size in (("probabilities", SYMBOLS), ("log_likelihood", 1)):
+        proto = tf.make_tensor_proto(np.ones(0), tf.float32, [1, size][: 1 + (size > 1)])
+        proto.ClearField("tensor_content")
+        proto.float_val.extend([0.1] * size)
+        response.outputs[name].CopyFrom(proto)
+    response.outputs["next_token"].CopyFrom(tf.make_tensor_proto([1], tf.int32))
+    return response
+
+
+def run_idle_server(flavour: str, port: int) -> None:
+    # As the embedded server does: the collector would cost more than the requests.
+    gc.collect()
+    gc.freeze()
+    response = idle_response()
+    handlers = {}
+
+    def generic_handler(method):
+        handlers["Predict"] = grpc.unary_unary_rpc_method_handler(
+            method,
+            predict_pb2.PredictRequest.FromString,
+            predict_pb2.PredictResponse.SerializeToString,
+        )
+        return grpc.method_handlers_generic_handler(METHOD.split("/")[1], handlers)
+
+    async def serve():
+        async def answer(request, context):
+            return response
+
+        server = grpc.aio.server()
+        server.add_generic_rpc_handlers((generic_handler(answer),))
+        server.add_insecure_port(f"127.0.0.1:{port}")
+        await server.start()
+        await server.wait_for_termination()
+
+    if flavour == "asyncio":
+        asyncio.run(serve())
+        return
+    server = grpc.server(concurrent.futures.ThreadPoolExecutor(8))
+    server.add_generic_rpc_handlers((generic_handler(lambda request, context: response),))
+    server.add_insecure_port(f"127.0.0.1:{port}")
+    server.start()
+    server.wait_for_termination()
+
+
+@contextlib.contextmanager
+def running(*command: str):
+    """Runs a server as a process of its own."""
+    process = subprocess.Popen(
+        [sys.executable, *command], cwd=REPOSITORY, stderr=subprocess.DEVNULL
+    )
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def server_command(base_path: str | pathlib.Path, port: int) -> list[str]:
+    return [
+        "-m",
+        "keras_stackrnn.serving.server",
+        f"--model_name={MODEL}",
+        f"--model_base_path={base_path}",
+        f"--port={port}",
+        "--enable_batching",
+        f"--batching_parameters_file={FLAGS.batching_parameters_file}",
+    ]
+
+
+class Load:
+    """Keeps a number of requests under way and looks at every answer.
+
+    Args:
+        port: of the server on this machine.
+        requests: sent in turn.
+        check: called with the request's index and the response.
+    """
+
+    def __init__(self, port: int, requests, check=lambda index, response: None):
+        self._channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}")
+        self._call = self._channel.unary_unary(
+            METHOD,
+            predict_pb2.PredictRequest.SerializeToString,
+            predict_pb2.PredictResponse.FromString,
+        )
+        self._requests = requests
+        self._check = check
+        self.failures: list[str] = []
+
+    async def wait_until_ready(self) -> None:
+        await self._call(self._requests[0], wait_for_ready=True, timeout=120)
+
+    async def run(self, count: int, at_request=lambda number: None) -> tuple[float, list[float]]:
+        """Sends `count` requests; returns requests a second and each one's seconds."""
+        numbers = iter(range(count))
+        seconds = []
+
+        async def worker():
+            for number in numbers:
+                at_request(number)
+                index = number % len(self._requests)
+                started = time.perf_counter()
+                try:
+                    response = await self._call(self._requests[index], timeout=60)
+                except grpc.RpcError as error:
+                    self.failures.append(f"{error.code()} {error.details()}")
+                else:
+                    seconds.append(time.perf_counter() - started)
+                    self._check(index, response)
+
+        started = time.perf_counter()
+        await asyncio.gather(*(worker() for _ in range(FLAGS.concurrency)))
+        return count / (time.perf_counter() - started), seconds
+
+
+async def compare(base_path: str) -> None:
+    random = np.random.default_rng(0)
+    requests = [request_for(random.integers(0, SYMBOLS, FLAGS.length, np.int32)) for _ in range(64)]
+    names = ("do-nothing, asyncio", "do-nothing, threads", "embedded server")
+    ports = free_ports(3)
+    script = str(pathlib.Path(__file__).resolve())
+    with (
+        running(script, "--idle_server=asyncio", f"--port={ports[0]}"),
+        running(script, "--idle_server=threads", f"--port={ports[1]}"),
+        running(*server_command(base_path, ports[2])),
+    ):
+        loads = [Load(port, requests) for port in ports]
+        for load in loads:
+            await load.wait_until_ready()
+            await load.run(FLAGS.requests // 10)
+        rates = {name: [] for name in names}
+        seconds = {name: [] for name in names}
+        for _ in range(FLAGS.rounds):
+            for name, load in zip(names, loads, strict=True):
+                rate, times = await load.run(FLAGS.requests)
+                rates[name].append(rate)
+                seconds[name].append(times)
+    print(f"{FLAGS.concurrency} concurrent requests of one sequence of {FLAGS.length} symbols")
+    print(f"{'':22}{'requests/s':>12}{'p50 ms':>9}{'p99 ms':>9}{'p99/p50':>9}{'failed':>8}")
+    for name, load in zip(names, loads, strict=True):
+        p50 = statistics.median(np.quantile(times, 0.5) for times in seconds[name])
+        p99 = statistics.median(np.quantile(times, 0.99) for times in seconds[name])
+        rate = statistics.median(rates[name])
+        print(
+            f"{name:22}{rate:12.0f}{p50 * 1e3:9.1f}{p99 * 1e3:9.1f}{p99 / p50:9.1f}"
+            f"{len(load.failures):8d}"
+        )
+    fastest = max(statistics.median(rates[name]) for name in names[:2])
+    ratio = statistics.median(rates[names[2]]) / fastest
+    print(f"ratio of requests a second: {ratio:.3f} (at least 0.5 is the goal)")
+
+
+async def swap(folder: pathlib.Path) -> None:
+    """Sends requests while a new version with other weights replaces the last, again and again."""
+    random = np.random.default_rng(0)
+    sequences = [
+        random.integers(0, SYMBOLS, random.integers(1, FLAGS.length + 1), np.int32)
+        for _ in range(64)
+    ]
+    exports, expected = [], []
+    for seed in (0, 1):
+        model = SmallRNN(seed)
+        exports.append(folder / f"export{seed}")
+        tf.saved_model.save(model, str(exports[-1]), signatures=model.predict)
+        lengths = [[len(sequence)] for sequence in sequences]
+        expected.append(
+            [
+                model.predict(sequence[None], length)["probabilities"].numpy()
+                for sequence, length in zip(sequences, lengths, strict=True)
+            ]
+        )
+    base = folder / MODEL
+    base.mkdir()
+    wrong, answers = [], {}
+
+    def install(version: int) -> None:
+        aside = base / f"{version}.writing"
+        shutil.copytree(exports[version % 2], aside)
+        aside.rename(base / str(version))
+
+    def check(index: int, response: predict_pb2.PredictResponse) -> None:
+        version = response.model_spec.version.value
+        answers[version] = answers.get(version, 0) + 1
+        got = tf.make_ndarray(response.outputs["probabilities"])
+        if not np.allclose(got, expected[version % 2][index], rtol=0, atol=1e-6):
+            wrong.append((version, index))
+
+    def at_request(number: int) -> None:
+        if number and number % FLAGS.swap_every == 0:
+            install(1 + number // FLAGS.swap_every)
+
+    install(1)
+    [port] = free_ports(1)
+    with running(*server_command(base, port)):
+        load = Load(port, [request_for(sequence) for sequence in sequences], check)
+        await load.wait_until_ready()
+        rate, seconds = await load.run(FLAGS.swap_requests, at_request)
+    print(f"{FLAGS.swap_requests} requests, {rate:.0f} a second, by version: {answers}")
+    p50, p99 = np.quantile(seconds, [0.5, 0.99])
+    print(f"p50 {p50 * 1e3:.1f} ms, p99 {p99 * 1e3:.1f} ms, slowest {max(seconds) * 1e3:.0f} ms")
+    print(f"failed: {len(load.failures)} {load.failures[:3]}, wrong: {len(wrong)} {wrong[:3]}")
+    if load.failures or wrong:
+        sys.exit(1)
+
+
+def main(argv: list[str]) -> None:
+    if FLAGS.idle_server:
+        run_idle_server(FLAGS.idle_server, FLAGS.port)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        if FLAGS.swap_requests:
+            asyncio.run(swap(pathlib.Path(folder)))
+            return
+        base_path = FLAGS.model_base_path
+        if not base_path:
+            base_path = f"{folder}/{MODEL}"
+            model = SmallRNN(seed=0)
+            tf.saved_model.save(model, f"{base_path}/1", signatures=model.predict)
+        asyncio.run(compare(base_path))
+
+
+if __name__ == "__main__":
+    app.run(main)

@@ -1,0 +1,372 @@
+"""A client for next-symbol models, of the embedded server and of TensorFlow Serving alike.
+
+python -m keras_stackrnn.serving.client --model=anbn predict aaab
+python -m keras_stackrnn.serving.client --model=anbn score 0,0,0,1
+python -m keras_stackrnn.serving.client --model=anbn generate aaa
+python -m keras_stackrnn.serving.client --model=anbn --watch
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TextIO
+
+import grpc
+import numpy as np
+import tensorflow as tf
+from absl import app, flags
+from tensorflow_serving.apis import (
+    get_model_metadata_pb2,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+)
+
+from keras_stackrnn.serving import tensors
+
+_MAX_RESPONSE_BYTES = 2**31 - 1
+_BAR_WIDTH = 40
+
+Arrays = dict[str, np.ndarray]
+
+
+class Client:
+    """Asks one model.
+
+    Args:
+        address: `host:port`, or `unix:/path` for a socket.
+        model: name of the model.
+        version: a version number; None asks for the latest.
+        label: a version's label, instead of `version`.
+        timeout_seconds: bounds every call.
+        credentials: `grpc.ssl_channel_credentials(…)` for a server with TLS.
+
+    Example:
+
+    >>> with Client("127.0.0.1:8500", "anbn") as client:
+    ...     client.predict(["aaab"])["next_symbol"]
+    array([b'b'], dtype=object)
+    """
+
+    def __init__(
+        self,
+        address: str = "127.0.0.1:8500",
+        model: str = "default",
+        version: int | None = None,
+        label: str | None = None,
+        timeout_seconds: float = 10.0,
+        credentials: grpc.ChannelCredentials | None = None,
+    ):
+        if version is not None and label is not None:
+            raise ValueError(f"Give a version or a label, got version {version}, label {label!r}.")
+        options = [("grpc.max_receive_message_length", _MAX_RESPONSE_BYTES)]
+        if credentials is None:
+            self._channel = grpc.insecure_channel(address, options)
+        else:
+            self._channel = grpc.secure_channel(address, credentials, options)
+        self._stub = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
+        self._model = model
+        self._version = version
+        self._label = label
+        self._timeout_seconds = timeout_seconds
+        self._signatures: Mapping | None = None
+
+    def call(
+        self,
+        signature: str,
+        inputs: Mapping[str, np.ndarray],
+        outputs: Sequence[str] = (),
+        version: int | None = None,
+    ) -> Arrays:
+        """Calls any signature.
+
+        Args:
+            signature: its name.
+            inputs: arrays by input name.
+            outputs: names of the outputs wanted; all when empty.
+            version: asks this version instead of the client's.
+
+        Returns:
+            Arrays by output name; strings come as `bytes`.
+        """
+        return _arrays(self._predict(signature, inputs, outputs, version))
+
+    def predict(self, sequences: Sequence[str] | Sequence[Sequence[int]]) -> Arrays:
+        """Predicts the symbol after each sequence, given as texts or as token ids.
+
+        Returns:
+            `probabilities` and more: whatever `predict_text`, or `serving_default`, gives.
+        """
+        if len(sequences) and all(isinstance(sequence, str) for sequence in sequences):
+            return self.call("predict_text", {"text": _strings(sequences)})
+        return self.call("serving_default", _padded(sequences))
+
+    def score(self, sequences: Sequence[Sequence[int]]) -> list[Arrays]:
+        """Scores every symbol of each sequence of token ids.
+
+        Returns:
+            For each sequence `log_probabilities` and `predictions`, as long as the sequence.
+        """
+        outputs = self.call("score", _padded(sequences))
+        # A batching server may have padded further than this call did.
+        return [
+            {name: array[row, : len(sequence)] for name, array in outputs.items()}
+            for row, sequence in enumerate(sequences)
+        ]
+
+    def generate(
+        self,
+        texts: Sequence[str],
+        max_symbols: int = 20,
+        temperature: float = 1.0,
+        seed: int = 0,
+    ) -> list[str]:
+        """Continues each text by up to `max_symbols` symbols, drawn at `temperature`."""
+        options = {"max_symbols": max_symbols, "temperature": temperature, "seed": seed}
+        inputs = {"text": _strings(texts)}
+        for name, value in options.items():
+            inputs[name] = self._shaped("generate", name, value, len(texts))
+        return [text.decode() for text in self.call("generate", inputs)["text"]]
+
+    def session(self, batch_size: int = 1) -> "Session":
+        """Begins `batch_size` sequences whose state is kept between calls."""
+        return Session(self, batch_size)
+
+    def signatures(self) -> Mapping:
+        """Returns the model's `SignatureDef`s by name."""
+        if self._signatures is None:
+            request = get_model_metadata_pb2.GetModelMetadataRequest(
+                metadata_field=["signature_def"]
+            )
+            self._fill_spec(request.model_spec, None)
+            response = self._stub.GetModelMetadata(request, timeout=self._timeout_seconds)
+            signature_map = get_model_metadata_pb2.SignatureDefMap()
+            response.metadata["signature_def"].Unpack(signature_map)
+            self._signatures = signature_map.signature_def
+        return self._signatures
+
+    def close(self) -> None:
+        self._channel.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *error) -> None:
+        self.close()
+
+    def _fill_spec(self, spec, version: int | None) -> None:
+        spec.name = self._model
+        version = self._version if version is None else version
+        if version is not None:
+            spec.version.value = version
+        elif self._label is not None:
+            spec.version_label = self._label
+
+    def _predict(self, signature, inputs, outputs=(), version=None) -> predict_pb2.PredictResponse:
+        request = predict_pb2.PredictRequest(output_filter=outputs)
+        self._fill_spec(request.model_spec, version)
+        request.model_spec.signature_name = signature
+        for name, array in inputs.items():
+            tensors.to_proto(array, request.inputs[name])
+        return self._stub.Predict(request, timeout=self._timeout_seconds)
+
+    def _shaped(self, signature: str, name: str, value: float, batch_size: int) -> np.ndarray:
+        """Returns an option as the signature wants it: one for all rows, or one for each."""
+        infos = self.signatures()
+        if signature not in infos or name not in infos[signature].inputs:
+            raise ValueError(f"Model {self._model!r} has no input {name!r} of {signature!r}.")
+        info = infos[signature].inputs[name]
+        shape = [batch_size] if info.tensor_shape.dim else []
+        return np.full(shape, value, tf.as_dtype(info.dtype).as_numpy_dtype)
+
+
+class Session:
+    """Sequences that grow symbol by symbol; the server keeps nothing, the state travels.
+
+    A step sends only the new symbols, so the thousandth costs what the first did. The state
+    belongs to one version of the model, and every step goes to that version.
+
+    Args:
+        client: asks the model.
+        batch_size: how many sequences go side by side.
+
+    Example:
+
+    >>> session = client.session()
+    >>> session.step([[0, 0]])["probabilities"]
+    >>> session.step([[1]])["probabilities"]
+    """
+
+    def __init__(self, client: Client, batch_size: int):
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be a positive integer, got {batch_size}.")
+        self._client = client
+        self._batch_size = batch_size
+        rows = client._shaped("initial_state", "batch_size", batch_size, batch_size)
+        response = client._predict("initial_state", {"batch_size": rows})
+        self._version = response.model_spec.version.value
+        self.state: Arrays = _arrays(response)
+
+    def step(self, sequences: Sequence[Sequence[int]]) -> Arrays:
+        """Reads more symbols of each sequence.
+
+        Args:
+            sequences: the new token ids of each sequence; an empty list reads nothing.
+
+        Returns:
+            `probabilities` of the next symbol, and whatever else `step` gives besides the state.
+        """
+        if len(sequences) != self._batch_size:
+            raise ValueError(
+                f"A session of {self._batch_size} sequences got {len(sequences)} of them."
+            )
+        inputs = {**_padded(sequences), **self.state}
+        outputs = self._client.call("step", inputs, version=self._version)
+        self.state = {name: outputs.pop(name) for name in self.state}
+        return outputs
+
+
+def bars(symbols: Iterable[str], probabilities: Iterable[float]) -> str:
+    """Draws a line for each symbol: its name, its probability, and a bar as long."""
+    lines = []
+    for symbol, probability in zip(symbols, probabilities, strict=True):
+        bar = "█" * round(float(probability) * _BAR_WIDTH)
+        lines.append(f"{symbol!r:>8} {probability:6.1%} {bar}\n")
+    return "".join(lines)
+
+
+def watch(client: Client, keys: Iterable[str], output: TextIO) -> None:
+    """Draws the prediction after each key.
+
+    Args:
+        client: asks the model.
+        keys: single characters; backspace deletes one, the end of the line starts anew, and
+            Ctrl-C or Ctrl-D ends.
+        output: where the bars go.
+    """
+    text = ""
+    _draw(client, text, output)
+    for key in keys:
+        if key in "\x03\x04":
+            return
+        if key in "\r\n":
+            text = ""
+        elif key in "\x7f\b":
+            text = text[:-1]
+        elif key.isprintable():
+            text += key
+        _draw(client, text, output)
+
+
+def _draw(client: Client, text: str, output: TextIO) -> None:
+    output.write(f"\n> {text}\n")
+    try:
+        outputs = client.predict([text])
+    except grpc.RpcError as error:
+        output.write(f"{error.details().splitlines()[0]}\n")
+    else:
+        symbols = [symbol.decode() for symbol in outputs["top_symbols"][0]]
+        output.write(bars(symbols, outputs["top_probabilities"][0]))
+    output.flush()
+
+
+def _keys(stream: TextIO) -> Iterator[str]:
+    """Yields characters as they are typed, or as they are read when nobody types."""
+    if not stream.isatty():
+        while key := stream.read(1):
+            yield key
+        return
+    import termios
+    import tty
+
+    settings = termios.tcgetattr(stream)
+    try:
+        tty.setcbreak(stream)
+        while key := stream.read(1):
+            yield key
+    finally:
+        termios.tcsetattr(stream, termios.TCSADRAIN, settings)
+
+
+def _padded(sequences: Sequence[Sequence[int]]) -> Arrays:
+    lengths = np.array([len(sequence) for sequence in sequences], np.int32)
+    tokens = np.zeros((len(sequences), lengths.max(initial=0)), np.int32)
+    for row, sequence in enumerate(sequences):
+        tokens[row, : len(sequence)] = sequence
+    return {"tokens": tokens, "lengths": lengths}
+
+
+def _strings(texts: Sequence[str]) -> np.ndarray:
+    array = np.empty(len(texts), np.object_)
+    array[:] = [text.encode() for text in texts]
+    return array
+
+
+def _arrays(response: predict_pb2.PredictResponse) -> Arrays:
+    return {
+        name: tensors.from_proto(proto, max_bytes=_MAX_RESPONSE_BYTES)
+        for name, proto in response.outputs.items()
+    }
+
+
+def _token_ids(argument: str) -> list[int]:
+    try:
+        return [int(token) for token in argument.split(",")]
+    except ValueError:
+        raise app.UsageError(f"Expected token ids like 0,0,1, got {argument!r}.") from None
+
+
+def _print_predictions(client: Client, texts: Sequence[str]) -> None:
+    outputs = client.predict(texts)
+    for row, text in enumerate(texts):
+        print(text)
+        symbols = [symbol.decode() for symbol in outputs["top_symbols"][row]]
+        print(bars(symbols, outputs["top_probabilities"][row]), end="")
+
+
+def _print_scores(client: Client, sequences: Sequence[Sequence[int]]) -> None:
+    for sequence, scores in zip(sequences, client.score(sequences), strict=True):
+        rows = zip(sequence, scores["log_probabilities"], scores["predictions"], strict=True)
+        for token, log_probability, prediction in rows:
+            print(f"{token:6d} {log_probability:9.4f}  predicted {prediction}")
+
+
+def define_flags() -> None:
+    """Adds the client's flags to the command line."""
+    flags.DEFINE_string("server", "127.0.0.1:8500", "Address of the server's gRPC port.")
+    flags.DEFINE_string("model", "default", "Name of the model.")
+    flags.DEFINE_integer("version", None, "Version to ask; the latest by default.")
+    flags.DEFINE_string("label", None, "Label of the version to ask.")
+    flags.DEFINE_float("timeout_seconds", 10, "Bound of every call.")
+    flags.DEFINE_integer("max_symbols", 20, "generate: how many symbols to add at most.")
+    flags.DEFINE_float("temperature", 1.0, "generate: below 1 bolder, above 1 more random.")
+    flags.DEFINE_integer("seed", 0, "generate: the same seed draws the same symbols.")
+    flags.DEFINE_boolean("watch", False, "Draw the prediction while you type.")
+
+
+def main(argv: list[str]) -> None:
+    values = flags.FLAGS
+    arguments = argv[1:]
+    with Client(
+        values.server, values.model, values.version, values.label, values.timeout_seconds
+    ) as client:
+        try:
+            if values.watch:
+                watch(client, _keys(sys.stdin), sys.stdout)
+            elif arguments[:1] == ["predict"] and arguments[1:]:
+                _print_predictions(client, arguments[1:])
+            elif arguments[:1] == ["score"] and arguments[1:]:
+                _print_scores(client, [_token_ids(argument) for argument in arguments[1:]])
+            elif arguments[:1] == ["generate"] and arguments[1:]:
+                options = (values.max_symbols, values.temperature, values.seed)
+                print("\n".join(client.generate(arguments[1:], *options)))
+            else:
+                raise app.UsageError(
+                    "Expected --watch, or predict, score or generate and at least one sequence, "
+                    f"got {arguments}."
+                )
+        except grpc.RpcError as error:
+            sys.exit(f"{error.code().name}: {error.details()}")
+
+
+if __name__ == "__main__":
+    define_flags()
+    app.run(main)

@@ -1,0 +1,203 @@
+"""The REST API of TensorFlow Serving, and its metrics page, over the same service as gRPC."""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+from google.protobuf import json_format
+from tensorflow_serving.apis import (
+    classification_pb2,
+    get_model_metadata_pb2,
+    get_model_status_pb2,
+    model_pb2,
+    predict_pb2,
+    regression_pb2,
+)
+
+from keras_stackrnn.serving import json_tensors, metrics, predict, status
+from keras_stackrnn.serving.service import Caller, Service
+
+_MODEL = r"/v1/models/(?P<name>[^/:]+)(?:/(?:versions/(?P<version>\d+)|labels/(?P<label>[^/:]+)))?"
+_INFERENCE_PATH = re.compile(_MODEL + r":(?P<method>predict|classify|regress)")
+_STATUS_PATH = re.compile(_MODEL + r"(?P<metadata>/metadata)?")
+_LARGE_BODY_BYTES = 65536
+
+
+class RestServer:
+    """Answers HTTP requests on the running event loop.
+
+    Args:
+        service: answers the requests behind them.
+        timeout_seconds: bounds every inference.
+        max_body_bytes: longer bodies are refused.
+        max_inflight_requests: more at a time are refused.
+        prometheus_path: where metrics are served, or None.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        timeout_seconds: float,
+        max_body_bytes: int,
+        max_inflight_requests: int,
+        prometheus_path: str | None,
+    ):
+        self._service = service
+        self._timeout_seconds = timeout_seconds
+        self._max_inflight_requests = max_inflight_requests
+        self._prometheus_path = prometheus_path
+        self._methods: dict[str, Callable[..., Awaitable[dict]]] = {
+            "predict": self._predict,
+            "classify": self._classify,
+            "regress": self._regress,
+        }
+        self._inflight = 0
+        application = web.Application(client_max_size=max_body_bytes)
+        application.router.add_route("*", "/{path:.*}", self._handle)
+        self._runner = web.AppRunner(application, access_log=None)
+
+    async def start(self, host: str, port: int) -> int:
+        """Listens on `host`; returns the port, which is any free one when `port` is 0."""
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, host, port).start()
+        except OSError as error:
+            raise ValueError(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
+        return self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """Takes no new requests and answers those under way."""
+        await self._runner.cleanup()
+
+    async def _handle(self, request: web.Request) -> web.Response:
+        if request.path == self._prometheus_path and request.method == "GET":
+            page = self._service.metrics.page()
+            return web.Response(body=page, headers={"Content-Type": metrics.CONTENT_TYPE})
+        self._inflight += 1
+        try:
+            if self._inflight > self._max_inflight_requests:
+                raise status.resource_exhausted(
+                    f"Too many requests in flight: at most {self._max_inflight_requests} are taken"
+                )
+            body = await request.read()
+            return _json_response(await self._answer(request.method, request.path, body), 200)
+        except web.HTTPException as error:
+            return _json_response({"error": f"{error.status} {error.reason}"}, error.status)
+        except Exception as error:
+            serving_error = status.as_serving_error(error)
+            return _json_response({"error": serving_error.message}, serving_error.http_status)
+        finally:
+            self._inflight -= 1
+
+    async def _answer(self, method: str, path: str, body: bytes) -> dict:
+        if method == "POST" and (match := _INFERENCE_PATH.fullmatch(path)):
+            caller = Caller("REST", time.monotonic() + self._timeout_seconds)
+            try:
+                async with asyncio.timeout(self._timeout_seconds):
+                    return await self._methods[match["method"]](_spec(match), body, caller)
+            except TimeoutError as error:
+                raise status.deadline_exceeded(
+                    f"No answer within {self._timeout_seconds:g} s"
+                ) from error
+        if method == "GET" and (match := _STATUS_PATH.fullmatch(path)):
+            answer = self._metadata if match["metadata"] else self._status
+            return await answer(_spec(match))
+        if path.startswith("/v1/"):
+            raise status.invalid_argument(f"Malformed request: {method} {path}")
+        raise web.HTTPNotFound
+
+    async def _predict(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
+        document = await _aside(body, json_tensors.parse, body)
+        spec.signature_name = json_tensors.signature_name(document)
+        request = predict_pb2.PredictRequest(model_spec=spec)
+        with self._service.models.lease(spec) as servable:
+            name = spec.signature_name or predict.DEFAULT_SIGNATURE
+            if name not in servable.model.signatures:
+                raise status.invalid_argument(
+                    f'Serving signature name: "{name}" not found in signature def'
+                )
+            infos = dict(servable.model.signatures[name].definition.inputs)
+        if not infos:
+            raise status.invalid_argument(f"Failed to get input map for signature: {name}")
+        inputs, as_rows = await _aside(body, json_tensors.read_inputs, document, infos)
+        for name, proto in inputs.items():
+            request.inputs[name].CopyFrom(proto)
+        response = await self._service.predict(request, caller)
+        return await _aside(body, json_tensors.write_outputs, response.outputs, as_rows)
+
+    async def _classify(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
+        request = classification_pb2.ClassificationRequest(model_spec=spec)
+        _read_examples(body, "classify", request)
+        response = await self._service.classify(request, caller)
+        return {
+            "results": [
+                [[entry.label, json_tensors.as_number(entry.score)] for entry in row.classes]
+                for row in response.result.classifications
+            ]
+        }
+
+    async def _regress(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
+        request = regression_pb2.RegressionRequest(model_spec=spec)
+        _read_examples(body, "regress", request)
+        response = await self._service.regress(request, caller)
+        return {
+            "results": [json_tensors.as_number(row.value) for row in response.result.regressions]
+        }
+
+    async def _status(self, spec: model_pb2.ModelSpec) -> dict:
+        request = get_model_status_pb2.GetModelStatusRequest(model_spec=spec)
+        return _to_dict(await self._service.get_model_status(request))
+
+    async def _metadata(self, spec: model_pb2.ModelSpec) -> dict:
+        request = get_model_metadata_pb2.GetModelMetadataRequest(
+            model_spec=spec, metadata_field=["signature_def"]
+        )
+        response = await self._service.get_model_metadata(request)
+        signature_map = get_model_metadata_pb2.SignatureDefMap()
+        response.metadata["signature_def"].Unpack(signature_map)
+        return {
+            "model_spec": _to_dict(response.model_spec),
+            "metadata": {"signature_def": _to_dict(signature_map)},
+        }
+
+
+def _spec(match: re.Match) -> model_pb2.ModelSpec:
+    spec = model_pb2.ModelSpec(name=match["name"])
+    if match["version"]:
+        if int(match["version"]) >= 2**63:
+            raise status.invalid_argument(
+                f"Failed to convert version: {match['version']} to numeric."
+            )
+        spec.version.value = int(match["version"])
+    elif match["label"]:
+        spec.version_label = match["label"]
+    return spec
+
+
+def _read_examples(body: bytes, method: str, request) -> None:
+    document = json_tensors.parse(body)
+    request.model_spec.signature_name = json_tensors.signature_name(document)
+    json_tensors.read_examples(document, method, request.input)
+
+
+async def _aside(body: bytes, function: Callable, *arguments) -> Any:
+    """Calls `function`, on a thread when the body is large: the loop has others to serve."""
+    if len(body) > _LARGE_BODY_BYTES:
+        return await asyncio.to_thread(function, *arguments)
+    return function(*arguments)
+
+
+def _to_dict(message) -> dict:
+    return json_format.MessageToDict(
+        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )
+
+
+def _json_response(content: dict, http_status: int) -> web.Response:
+    return web.Response(
+        text=json.dumps(content), status=http_status, content_type="application/json"
+    )

@@ -1,0 +1,344 @@
+"""The embedded server: any SavedModel, over the protocols and flags of TensorFlow Serving.
+
+python -m keras_stackrnn.serving.server --model_name=anbn --model_base_path=/models/anbn
+python -m keras_stackrnn.serving.server --model_config_file=models.config --rest_api_port=8501
+"""
+
+import asyncio
+import dataclasses
+import functools
+import gc
+import logging
+import pathlib
+import signal
+import sys
+import threading
+from collections.abc import Coroutine
+
+import grpc
+from absl import app, flags
+from absl import logging as absl_logging
+
+from keras_stackrnn.serving import config, grpc_services, models, status, warmup
+from keras_stackrnn.serving.batching import BatchingOptions, BatchingRunner, DirectRunner
+from keras_stackrnn.serving.metrics import Metrics
+from keras_stackrnn.serving.rest import RestServer
+from keras_stackrnn.serving.saved_model import SavedModel
+from keras_stackrnn.serving.service import Service
+
+logger = logging.getLogger(__name__)
+
+_HEALTH_SECONDS = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerOptions:
+    """What to serve, and where; a port of 0 means any free one, None means not at all."""
+
+    models: config.ModelServerConfig
+    host: str = "127.0.0.1"
+    port: int | None = 8500
+    rest_api_port: int | None = None
+    grpc_socket_path: str = ""
+    versions: models.Options = dataclasses.field(default_factory=models.Options)
+    batching: BatchingOptions | None = None
+    ssl: config.SSLConfig | None = None
+    prometheus_path: str | None = None
+    health_service: bool = False
+    rest_api_timeout_seconds: float = 30.0
+    max_message_bytes: int = 64 * 2**20
+    max_inflight_requests: int = 1000
+    num_run_threads: int = 16
+
+
+@functools.cache
+def _event_loop() -> asyncio.AbstractEventLoop:
+    """Returns the loop of all servers in this process, on a thread of its own.
+
+    gRPC's asyncio side polls for one loop only.
+    """
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="event-loop", daemon=True).start()
+    return loop
+
+
+class ModelServer:
+    """A server in this process; it answers on a thread of its own.
+
+    Args:
+        options: see `ServerOptions`.
+    """
+
+    def __init__(self, options: ServerOptions):
+        self._options = options
+        self.models = models.ModelManager(options.versions, self._load)
+        if options.batching:
+            self._runner = BatchingRunner(options.batching)
+        else:
+            self._runner = DirectRunner(options.num_run_threads)
+        self.service = Service(
+            self.models,
+            self._runner,
+            Metrics(),
+            options.max_inflight_requests,
+            options.max_message_bytes,
+        )
+        self.port: int | None = None
+        self.rest_api_port: int | None = None
+        self._grpc_server: grpc.aio.Server | None = None
+        self._rest_server: RestServer | None = None
+        self._health = None
+        self._health_updates: asyncio.Task | None = None
+
+    def start(self) -> None:
+        """Loads the models, then opens the ports: who can connect can be served."""
+        self.models.reload(self._options.models)
+        self.models.start_polling()
+        self._on_loop(self._listen())
+
+    def stop(self, grace_seconds: float) -> None:
+        """Takes no new requests, lets those under way finish, and unloads the models.
+
+        Args:
+            grace_seconds: requests that take longer are broken off.
+        """
+        self._on_loop(self._drain(grace_seconds))
+        self.models.close()
+        self._runner.close()
+
+    def _on_loop(self, coroutine: Coroutine) -> None:
+        asyncio.run_coroutine_threadsafe(coroutine, _event_loop()).result()
+
+    def _load(self, path: pathlib.Path) -> SavedModel:
+        model = SavedModel(path)
+        try:
+            warmup.warm_up(model, self._options.max_message_bytes)
+        except BaseException:
+            model.close()
+            raise
+        return model
+
+    async def _listen(self) -> None:
+        await self._start_grpc()
+        if self._options.rest_api_port is not None:
+            await self._start_rest()
+
+    async def _drain(self, grace_seconds: float) -> None:
+        if self._health_updates:
+            self._health_updates.cancel()
+            await grpc_services.set_health(self._health, serving=False)
+        stops = []
+        if self._grpc_server:
+            stops.append(self._grpc_server.stop(grace_seconds))
+        if self._rest_server:
+            stops.append(self._rest_server.stop())
+        await asyncio.gather(*stops)
+
+    async def _start_grpc(self) -> None:
+        options = self._options
+        server = grpc.aio.server(
+            options=[
+                ("grpc.max_receive_message_length", options.max_message_bytes),
+                ("grpc.max_send_message_length", -1),
+                # Otherwise a second server on the same port would silently take half the requests.
+                ("grpc.so_reuseport", 0),
+            ]
+        )
+        grpc_services.add_services(server, self.service)
+        if options.health_service:
+            self._health = grpc_services.add_health(server)
+            await grpc_services.set_health(self._health, self.models.all_available())
+            self._health_updates = asyncio.create_task(self._update_health())
+        if options.port is not None:
+            address = f"{options.host}:{options.port}"
+            try:
+                if options.ssl:
+                    self.port = server.add_secure_port(address, _credentials(options.ssl))
+                else:
+                    self.port = server.add_insecure_port(address)
+            except RuntimeError as error:
+                suspects = "port taken, or a certificate broken" if options.ssl else "port taken"
+                raise ValueError(f"Cannot listen on {address}: is the {suspects}?") from error
+            logger.info("Running gRPC ModelServer at %s:%d ...", options.host, self.port)
+        if options.grpc_socket_path:
+            server.add_insecure_port(f"unix:{options.grpc_socket_path}")
+            logger.info("Running gRPC ModelServer at UNIX socket %s ...", options.grpc_socket_path)
+        await server.start()
+        self._grpc_server = server
+
+    async def _start_rest(self) -> None:
+        options = self._options
+        self._rest_server = RestServer(
+            self.service,
+            options.rest_api_timeout_seconds,
+            options.max_message_bytes,
+            options.max_inflight_requests,
+            options.prometheus_path,
+        )
+        self.rest_api_port = await self._rest_server.start(options.host, options.rest_api_port)
+        logger.info("Exporting HTTP/REST API at:%s:%d ...", options.host, self.rest_api_port)
+
+    async def _update_health(self) -> None:
+        while True:
+            await asyncio.sleep(_HEALTH_SECONDS)
+            await grpc_services.set_health(self._health, self.models.all_available())
+
+
+def _credentials(ssl: config.SSLConfig) -> grpc.ServerCredentials:
+    return grpc.ssl_server_credentials(
+        [(ssl.server_key.encode(), ssl.server_cert.encode())],
+        root_certificates=ssl.custom_ca.encode() or None,
+        require_client_auth=ssl.client_verify,
+    )
+
+
+def watch_config_file(
+    model_manager: models.ModelManager,
+    path: str,
+    wait_seconds: float,
+    stopping: threading.Event,
+) -> None:
+    """Applies the model config file whenever its content changes, until `stopping` is set."""
+    applied = config.read(path, config.ModelServerConfig)
+    while not stopping.wait(wait_seconds):
+        try:
+            current = config.read(path, config.ModelServerConfig)
+            if current != applied:
+                model_manager.reload(current)
+                applied = current
+        except (ValueError, status.ServingError) as error:
+            logger.error("The model config file was not applied: %s", error)
+
+
+def define_flags(values: flags.FlagValues) -> None:
+    """Adds the server's flags, most of them TensorFlow Serving's, to `values`."""
+    text = functools.partial(flags.DEFINE_string, flag_values=values)
+    switch = functools.partial(flags.DEFINE_boolean, flag_values=values)
+    integer = functools.partial(flags.DEFINE_integer, flag_values=values)
+    number = functools.partial(flags.DEFINE_float, flag_values=values)
+
+    # What to serve.
+    text("model_name", "default", "Name of the model under --model_base_path.")
+    text("model_base_path", "", "Folder whose integer-named folders are versions.")
+    text("model_config_file", "", "Text ModelServerConfig with several models.")
+    number(
+        "model_config_file_poll_wait_seconds", 0, "Apply changes of the file this often; 0: never."
+    )
+    number("file_system_poll_wait_seconds", 1, "Look for new versions this often; 0: only once.")
+    switch(
+        "allow_version_labels_for_unavailable_models", False, "Let labels name unloaded versions."
+    )
+    integer("max_num_load_retries", 5, "How often a version that failed is tried again.")
+    integer("load_retry_interval_micros", 60_000_000, "How long to wait before that.")
+
+    # Where to serve.
+    text("host", "127.0.0.1", "Address to listen on; 0.0.0.0 opens it to the network.")
+    integer("port", 8500, "Port for gRPC.")
+    text("grpc_socket_path", "", "UNIX socket for gRPC, besides the port.")
+    integer("rest_api_port", 0, "Port for REST; 0: none.")
+    integer("rest_api_timeout_in_ms", 30_000, "Bound of a REST request.")
+    text("ssl_config_file", "", "Text SSLConfig: TLS, and client certificates, on gRPC.")
+
+    # How to serve.
+    switch("enable_batching", False, "Run concurrent requests together.")
+    text("batching_parameters_file", "", "Text BatchingParameters.")
+    text("monitoring_config_file", "", "Text MonitoringConfig: Prometheus on REST.")
+    switch("enable_grpc_healthcheck_service", False, "Answer grpc.health.v1.Health.")
+    integer("max_message_bytes", 64 * 2**20, "Largest request, and largest tensor in it.")
+    integer("max_inflight_requests", 1000, "More requests than this are refused.")
+    number("drain_seconds", 30, "How long SIGTERM waits for requests under way.")
+
+
+def options_from_flags(values: flags.FlagValues) -> ServerOptions:
+    """Turns the command line into options; a contradiction raises ValueError."""
+    if bool(values.model_base_path) == bool(values.model_config_file):
+        raise ValueError(
+            "Give either --model_base_path or --model_config_file, "
+            f"got {values.model_base_path!r} and {values.model_config_file!r}."
+        )
+    if values.model_config_file:
+        model_config = config.read(values.model_config_file, config.ModelServerConfig)
+    else:
+        model_config = config.single_model(values.model_name, values.model_base_path)
+    if values.batching_parameters_file and not values.enable_batching:
+        raise ValueError("--batching_parameters_file is set without --enable_batching.")
+    if values.monitoring_config_file and not values.rest_api_port:
+        raise ValueError("--monitoring_config_file is set without --rest_api_port.")
+    batching = None
+    if values.enable_batching:
+        batching = BatchingOptions()
+    if values.batching_parameters_file:
+        batching = BatchingOptions.from_proto(
+            config.read(values.batching_parameters_file, config.BatchingParameters)
+        )
+    prometheus_path = None
+    if values.monitoring_config_file:
+        prometheus = config.read(
+            values.monitoring_config_file, config.MonitoringConfig
+        ).prometheus_config
+        if prometheus.enable:
+            prometheus_path = prometheus.path or config.PROMETHEUS_PATH
+    ssl = config.read(values.ssl_config_file, config.SSLConfig) if values.ssl_config_file else None
+    return ServerOptions(
+        models=model_config,
+        host=values.host,
+        port=values.port,
+        rest_api_port=values.rest_api_port or None,
+        grpc_socket_path=values.grpc_socket_path,
+        versions=models.Options(
+            file_system_poll_wait_seconds=values.file_system_poll_wait_seconds,
+            allow_version_labels_for_unavailable_models=(
+                values.allow_version_labels_for_unavailable_models
+            ),
+            max_num_load_retries=values.max_num_load_retries,
+            load_retry_interval_seconds=values.load_retry_interval_micros / 1e6,
+        ),
+        batching=batching,
+        ssl=ssl,
+        prometheus_path=prometheus_path,
+        health_service=values.enable_grpc_healthcheck_service,
+        rest_api_timeout_seconds=values.rest_api_timeout_in_ms / 1000,
+        max_message_bytes=values.max_message_bytes,
+        max_inflight_requests=values.max_inflight_requests,
+    )
+
+
+def main(argv: list[str]) -> None:
+    if len(argv) > 1:
+        raise app.UsageError(f"Unexpected argument {argv[1]!r}: everything is a flag.")
+    absl_logging.set_verbosity(absl_logging.INFO)
+    logging.getLogger("tensorflow").setLevel(logging.WARNING)
+    # TensorFlow brings hundreds of thousands of objects that need not be looked at ever again.
+    gc.collect()
+    gc.freeze()
+    values = flags.FLAGS
+    stopping = threading.Event()
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signal_number, lambda *_: stopping.set())
+    server = None
+    try:
+        server = ModelServer(options_from_flags(values))
+        server.start()
+        if values.model_config_file and values.model_config_file_poll_wait_seconds > 0:
+            threading.Thread(
+                target=watch_config_file,
+                args=[
+                    server.models,
+                    values.model_config_file,
+                    values.model_config_file_poll_wait_seconds,
+                    stopping,
+                ],
+                daemon=True,
+            ).start()
+        stopping.wait()
+        logger.info("Stopping: no new requests, %g s for those under way.", values.drain_seconds)
+    except (ValueError, status.ServingError) as error:
+        sys.exit(f"Failed to start server. Error: {error}")
+    finally:
+        if server:
+            server.stop(values.drain_seconds)
+
+
+if __name__ == "__main__":
+    define_flags(flags.FLAGS)
+    app.run(main)

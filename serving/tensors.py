@@ -1,0 +1,163 @@
+"""Tensors on the wire: `TensorProto` to NumPy and back, as TensorFlow Serving does it."""
+
+import math
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import tensor_pb2, types_pb2
+
+_INT_FIELD_TYPES = (
+    types_pb2.DT_INT32,
+    types_pb2.DT_INT16,
+    types_pb2.DT_INT8,
+    types_pb2.DT_UINT8,
+    types_pb2.DT_UINT16,
+)
+
+# The repeated field that holds a tensor's values, by type, and the type the field stores them as.
+_VALUE_FIELDS = {
+    types_pb2.DT_FLOAT: ("float_val", np.float32),
+    types_pb2.DT_DOUBLE: ("double_val", np.float64),
+    types_pb2.DT_INT64: ("int64_val", np.int64),
+    types_pb2.DT_BOOL: ("bool_val", np.bool_),
+    types_pb2.DT_UINT32: ("uint32_val", np.uint32),
+    types_pb2.DT_UINT64: ("uint64_val", np.uint64),
+    types_pb2.DT_STRING: ("string_val", np.object_),
+    types_pb2.DT_COMPLEX64: ("scomplex_val", np.float32),
+    types_pb2.DT_COMPLEX128: ("dcomplex_val", np.float64),
+    types_pb2.DT_HALF: ("half_val", np.int32),
+    types_pb2.DT_BFLOAT16: ("half_val", np.int32),
+    **dict.fromkeys(_INT_FIELD_TYPES, ("int_val", np.int32)),
+}
+_NUMPY_TYPES = {dtype: np.dtype(tf.as_dtype(dtype).as_numpy_dtype) for dtype in _VALUE_FIELDS}
+_WIRE_TYPES = {numpy_type: dtype for dtype, numpy_type in _NUMPY_TYPES.items()}
+_SIXTEEN_BIT_FLOATS = (types_pb2.DT_HALF, types_pb2.DT_BFLOAT16)
+_COMPLEX_TYPES = (types_pb2.DT_COMPLEX64, types_pb2.DT_COMPLEX128)
+
+MAX_RANK = 32  # NumPy allows 64, and padding and row slicing need room.
+
+
+def from_proto(proto: tensor_pb2.TensorProto, max_bytes: int) -> np.ndarray:
+    """Reads a tensor.
+
+    Fewer values than the shape asks for are completed with the last one (with zero when there is
+    none), so a few bytes can ask for terabytes; `max_bytes` is the size that is refused.
+
+    Args:
+        proto: the tensor, its values either in `tensor_content` or in the typed field.
+        max_bytes: the largest array to make.
+
+    Returns:
+        The array; strings come as an object array of `bytes`.
+
+    Raises:
+        ValueError: the proto contradicts itself, is of an unknown type or is too large.
+    """
+    if proto.dtype not in _VALUE_FIELDS:
+        raise ValueError(f"no tensor can be of type {proto.dtype}")
+    shape = _shape(proto)
+    size = math.prod(shape)
+    numpy_type = _NUMPY_TYPES[proto.dtype]
+    if size * numpy_type.itemsize > max_bytes:
+        raise ValueError(f"shape {shape} needs more than {max_bytes} bytes")
+    if proto.tensor_content:
+        if proto.dtype == types_pb2.DT_STRING:
+            values = _strings_from_content(proto.tensor_content, size)
+        elif len(proto.tensor_content) != size * numpy_type.itemsize:
+            raise ValueError(f"{len(proto.tensor_content)} bytes of content for shape {shape}")
+        else:
+            values = np.frombuffer(proto.tensor_content, numpy_type)
+    else:
+        values = _complete(_field_values(proto), size, numpy_type)
+    return values.reshape(shape)
+
+
+def to_proto(array: np.ndarray, proto: tensor_pb2.TensorProto) -> None:
+    """Writes `array` into `proto` with typed fields, which every client can read."""
+    if array.dtype.kind in "SUO":
+        proto.dtype = types_pb2.DT_STRING
+    else:
+        proto.dtype = _WIRE_TYPES[array.dtype]
+    dimensions = proto.tensor_shape.dim
+    proto.tensor_shape.SetInParent()
+    for length in array.shape:
+        dimensions.add(size=length)
+    flat = array.reshape(-1)
+    field, field_type = _VALUE_FIELDS[proto.dtype]
+    if proto.dtype == types_pb2.DT_STRING:
+        flat = [value if isinstance(value, bytes) else str(value).encode() for value in flat]
+    elif proto.dtype in _SIXTEEN_BIT_FLOATS:
+        flat = flat.view(np.uint16).tolist()
+    elif proto.dtype in _COMPLEX_TYPES:
+        flat = flat.view(field_type).tolist()
+    else:
+        flat = flat.tolist()
+    getattr(proto, field).extend(flat)
+
+
+def _shape(proto: tensor_pb2.TensorProto) -> tuple[int, ...]:
+    if proto.tensor_shape.unknown_rank:
+        raise ValueError("a value cannot have an unknown rank")
+    shape = tuple(dimension.size for dimension in proto.tensor_shape.dim)
+    if len(shape) > MAX_RANK:
+        raise ValueError(f"rank {len(shape)} is more than {MAX_RANK}")
+    if any(length < 0 for length in shape):
+        raise ValueError(f"shape {shape} has a negative dimension")
+    return shape
+
+
+def _field_values(proto: tensor_pb2.TensorProto) -> np.ndarray:
+    field, field_type = _VALUE_FIELDS[proto.dtype]
+    values = getattr(proto, field)
+    if proto.dtype == types_pb2.DT_STRING:
+        array = np.empty(len(values), np.object_)
+        array[:] = values
+        return array
+    array = np.fromiter(values, field_type, len(values))
+    if proto.dtype in _SIXTEEN_BIT_FLOATS:
+        return array.astype(np.uint16).view(_NUMPY_TYPES[proto.dtype])
+    if proto.dtype in _COMPLEX_TYPES:
+        if len(array) % 2:
+            raise ValueError("a complex tensor has a real part without an imaginary one")
+        return array.view(_NUMPY_TYPES[proto.dtype])
+    return array.astype(_NUMPY_TYPES[proto.dtype], copy=False)
+
+
+def _complete(values: np.ndarray, size: int, numpy_type: np.dtype) -> np.ndarray:
+    if len(values) == size:
+        return values
+    if len(values) > size:
+        raise ValueError(f"{len(values)} values for a shape of {size}")
+    zero = b"" if numpy_type == np.object_ else numpy_type.type(0)
+    completed = np.full(size, values[-1] if len(values) else zero, numpy_type)
+    completed[: len(values)] = values
+    return completed
+
+
+def _strings_from_content(content: bytes, size: int) -> np.ndarray:
+    """Decodes the packed form of strings: all lengths as varints, then all the bytes."""
+    if size > len(content):
+        raise ValueError(f"{len(content)} bytes of content for {size} strings")
+    lengths, position = [], 0
+    for _ in range(size):
+        length, position = _varint(content, position)
+        lengths.append(length)
+    if position + sum(lengths) != len(content):
+        raise ValueError("the strings' lengths do not add up to the content")
+    strings = np.empty(size, np.object_)
+    for index, length in enumerate(lengths):
+        strings[index] = content[position : position + length]
+        position += length
+    return strings
+
+
+def _varint(content: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while position < len(content) and shift < 64:
+        byte = content[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+    raise ValueError("a string's length is cut off")
