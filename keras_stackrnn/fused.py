@@ -25,8 +25,9 @@ import tensorflow as tf
 
 from keras_stackrnn.topology import Topology, dimensions, row_count
 
-# More blocks touch fewer rows but start more loops, and take longer to compile.
+# More blocks, or shorter ones, touch fewer rows but start more loops and take longer to compile.
 BLOCKS = 5
+SHORTEST_BLOCK = 8
 
 # The derivatives of the activations that the kernels know, from the activation's output.
 ACTIVATIONS = {
@@ -306,7 +307,7 @@ class _Block:
 
 
 def _blocks(topology, steps: int, rows: int) -> list[_Block]:
-    length = -(-steps // BLOCKS)
+    length = max(-(-steps // BLOCKS), SHORTEST_BLOCK)
     blocks = []
     for begin in range(0, steps, length):
         start, stop = topology.within_reach(rows, steps - begin + topology.read_depth)

@@ -27,6 +27,8 @@ def run(cell, sequences, states, *, starts_empty, training, keep_state, differen
         `None` unless it was asked for; and the number of elements lost at the memory's ends.
     """
     hidden, slots = states
+    # Loops want to know the batch of everything in them where they know that of the states.
+    sequences = tf.ensure_shape(sequences, [hidden.shape[0], None, None])
     if cell.rounding and not training:
         outputs, slots, lost = pointer.scan(cell, sequences, hidden, slots)
         return outputs, [outputs[:, -1], slots], lost

@@ -236,10 +236,18 @@ class MemoryCell(keras.layers.Layer):
                 f"{type(self).__name__} expects two states, [hidden, memory], got {len(states)}."
             )
         for name, state, size in zip(("hidden", "memory"), states, self.state_size, strict=True):
-            fits = size is None or state.shape[-1] in (None, size)
+            if size is None:
+                expected = f"rows * {self.num_memories}) with at least {self.read_depth} rows"
+                fits = state.shape[-1] is None or (
+                    state.shape[-1] % self.num_memories == 0
+                    and state.shape[-1] >= self.read_depth * self.num_memories
+                )
+            else:
+                expected = f"{size})"
+                fits = state.shape[-1] in (None, size)
             if len(state.shape) != 2 or not fits:
                 raise ValueError(
-                    f"{type(self).__name__} expects a {name} state of shape (batch, {size}), "
+                    f"{type(self).__name__} expects a {name} state of shape (batch, {expected}, "
                     f"got shape {tuple(state.shape)}."
                 )
 

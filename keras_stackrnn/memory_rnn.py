@@ -108,9 +108,10 @@ class MemoryRNN(keras.layers.RNN):
             return "there is a mask"
         if self.unroll:
             return "unroll=True asks for a loop in Python"
-        activation = keras.activations.serialize(self.cell.activation)
-        if activation not in FUSED_ACTIVATIONS:
-            return f"the activation is {activation!r}, and expected is one of {FUSED_ACTIVATIONS}"
+        activation = self.cell.activation
+        if keras.activations.serialize(activation) not in FUSED_ACTIVATIONS:
+            name = getattr(activation, "__name__", type(activation).__name__)
+            return f"the activation is {name!r}, and expected is one of {FUSED_ACTIVATIONS}"
         return None
 
     def _fused_loop(self, sequences, initial_state, mask, training):

@@ -99,11 +99,12 @@ class Heap(NamedTuple):
     def depth(self):
         """How many rows hold the elements of every lane.
 
-        In a graph that may be compiled no size can depend on values: it is then as many as there
-        is room for.
+        In a graph, which may be compiled, sizes cannot depend on values: there, as many as the
+        array has.
         """
-        if not tf.executing_eagerly() and tf.get_static_value(self.size) is not None:
-            return self.size
+        return self.deepest() if tf.executing_eagerly() else self.size
+
+    def deepest(self):
         return tf.reduce_max(self.top - self.base)
 
 
@@ -121,6 +122,9 @@ class InPlaceHeap(Heap):
 
     def written(self, at, value):
         return tf.raw_ops.InplaceUpdate(x=self.slots, i=at, v=value)
+
+    def depth(self):
+        return self.deepest()
 
 
 class StackPointers(NamedTuple):
@@ -298,7 +302,7 @@ def _take_step(cell, projected, hidden, pointers):
 
 
 # Compiled once for each size of the arrays, which double: a handful of times in a million steps.
-_take_steps_compiled = tf.function(_take_steps, jit_compile=True)
+_take_steps_compiled = tf.function(_take_steps, jit_compile=True, reduce_retracing=True)
 
 
 def _take_chunks_eagerly(cell, projected, hidden, pointers):

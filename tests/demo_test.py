@@ -65,24 +65,28 @@ def test_picture(model, verdicts):
     ]
 
 
-def test_a_failing_start_is_said_to_fail_and_the_next_one_is_tried(monkeypatch, capsys):
+def test_training_tells_how_it_goes(monkeypatch, capsys):
     monkeypatch.setattr(demo, "STEPS_PER_EPOCH", 2)
+    model = demo.build_model()
+    before = model.get_weights()
 
-    model = demo.learn(seeds=(1, 2), largest_n_of_epoch=(2, 3))
+    demo.train(model, seed=1, largest_n_of_epoch=(2, 3))
 
     printed = capsys.readouterr().out
-    assert "Random start 1 of at most 2" in printed
-    assert "Random start 2 of at most 2" in printed
-    assert (
-        re.findall(r"epoch (\d) of 2, n up to +(\d): loss 0\.\d{3}", printed)
-        == [
-            ("1", "2"),
-            ("2", "3"),
-        ]
-        * 2
-    )
-    assert re.findall(r"n = 1…3: (\d) of 3 sequences right", printed) != ["3", "3"]
+    epochs = re.findall(r"epoch (\d) of 2, n up to +(\d): loss 0\.\d{3}\n", printed)
+    assert epochs == [("1", "2"), ("2", "3")]
     assert model.optimizer.iterations == 4
+    assert all(np.any(one != other) for one, other in zip(before, model.get_weights(), strict=True))
+
+
+def test_a_start_that_fails_is_said_to_and_the_next_one_is_tried(monkeypatch, capsys):
+    monkeypatch.setattr(demo, "train", lambda *_: None)  # what has not been trained fails
+
+    demo.learn(seeds=(1, 2), largest_n_of_epoch=(9,))
+
+    printed = capsys.readouterr().out
+    assert re.findall(r"Random start (\d) of at most 2", printed) == ["1", "2"]
+    assert len(re.findall(r"n = 1…9: [0-8] of 9 sequences right", printed)) == 2
 
 
 @pytest.mark.slow

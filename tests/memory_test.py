@@ -201,9 +201,10 @@ def test_rounding_takes_the_first_of_equal_actions():
 
 
 @each_kind
+@pytest.mark.parametrize("no_op", [False, True])
 @pytest.mark.parametrize("part", ["memory", "logits", "value"])
-def test_gradients_match_finite_differences(kind, part):
-    actions = len(kind.actions)
+def test_gradients_match_finite_differences(kind, part, no_op):
+    actions = len(kind.actions) if no_op else len(kind.actions) - 1
     parts = {
         "memory": np.random.default_rng(1).uniform(-1, 1, (2, 4, 2)),
         "logits": np.random.default_rng(2).normal(size=(2, actions, 2)),

@@ -6,6 +6,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow_datasets as tfds
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("the example trains with XLA on TensorFlow", allow_module_level=True)
@@ -16,7 +17,8 @@ README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8"
 EXAMPLE, *LATER_EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
-def test_the_examples_run_as_printed():
+def test_the_examples_run_as_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tfds.core.constants, "DATA_DIR", str(tmp_path))
     names = {}
 
     exec(EXAMPLE, names)
@@ -27,6 +29,9 @@ def test_the_examples_run_as_printed():
     for example in LATER_EXAMPLES:
         exec(example, names)
     np.testing.assert_array_equal(names["tops"].shape, (2048, 2))
+    assert names["outputs"].shape == (2048, 10, 40)
+    assert "b'aaabbb'" in capsys.readouterr().out
+    assert (tmp_path / "algorithmic_patterns").is_dir()
 
 
 def run(inputs, *built_for, **options):

@@ -200,14 +200,20 @@ def built(layer, inputs, **weights):
 def obey(layer, batch: int = 1) -> None:
     """Gives an RNN of a memory cell weights with which each input, one-hot, is the action taken.
 
-    All memories then hold nothing but 0.5, and even mixed actions are exactly 0 or 1. For as many
-    input features and units as there are actions, without a recurrent kernel.
+    All memories then hold nothing but 0.5, and even mixed actions are exactly 0 or 1. The cell has
+    to have a unit for each action and no recurrent kernel; a unit more says, at each step, whether
+    the first memory has an element to read.
     """
     cell = layer.cell
     actions = np.eye(len(cell.actions))
+    more = cell.units - len(actions)
+    reading = np.zeros((cell.read_depth * cell.num_memories, cell.units))
+    reading[0, len(actions) :] = 2000
+    acting = 1000 * np.kron(actions, np.ones((1, cell.num_memories)))
     values = {
-        "kernel": 2000 * actions - 1000,
-        "action_kernel": 1000 * np.kron(actions, np.ones((1, cell.num_memories))),
+        "kernel": np.pad(2000 * actions - 1000, [(0, 0), (0, more)]),
+        "memory_kernel": reading,
+        "action_kernel": np.pad(acting, [(0, more), (0, 0)]),
     }
     layer.build((batch, None, len(actions)))
     layer.set_weights([values.get(w.name, np.zeros(w.shape)) for w in layer.weights])
@@ -238,6 +244,30 @@ def run_python(*arguments: str, **environment: str) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+LOAD = """
+import sys
+import keras, keras_stackrnn, numpy as np
+for path in sys.argv[1:]:
+    model = keras.models.load_model(path)
+    np.save(path + ".npy", model.predict(np.load(path + ".inputs.npy"), verbose=0))
+"""
+
+
+def assert_load_in_a_fresh_process(models: dict[str, keras.Model], inputs, folder) -> None:
+    """Saves models, and loads them without custom objects where nothing is known of them yet."""
+    expected = {}
+    for name, model in models.items():
+        path = str(folder / f"{name}.keras")
+        model.save(path)
+        np.save(path + ".inputs.npy", inputs)
+        expected[path] = model.predict(inputs, verbose=0)
+
+    run_python("-c", LOAD, *expected)
+
+    for path, outputs in expected.items():
+        np.testing.assert_array_equal(np.load(path + ".npy"), outputs)
 
 
 def run_on_backend(backend: str, test_file: str) -> None:

@@ -129,7 +129,10 @@ def test_closing_words(tmp_path):
         "2,160 parameters.",
     ]
     assert str(tmp_path) in lines[17]
-    assert lines[18].startswith("Next: python train.py --task=anbn --model=rnn --seed=2 ")
+    assert lines[18] == (
+        "Next: python -m keras_stackrnn.serving.server --model_name=anbn "
+        f"--model_base_path={tmp_path}/serving/anbn"
+    )
 
 
 def test_closing_words_without_rounding(tmp_path):

@@ -51,6 +51,7 @@ def test_leaves_everything_in_its_folder(finished):
         "metrics.csv",
         "events",
         "model.keras",
+        "serving",
         "evaluation.json",
         "accuracy.png",
         "checkpoints",

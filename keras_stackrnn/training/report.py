@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import math
 import platform
+import shlex
 from pathlib import Path
 
 import keras
@@ -22,6 +23,7 @@ from keras_stackrnn.training.search import Status
 
 CONFIG, METRICS, EVENTS = "config.json", "metrics.csv", "events"
 MODEL, EVALUATION, PLOT = "model.keras", "evaluation.json", "accuracy.png"
+SERVING = "serving"
 
 _STATUS = tuple(field.name for field in dataclasses.fields(Status) if field.name != "n_range")
 _COLUMNS = ("seconds", "smallest_n", "largest_n", *_STATUS)
@@ -134,16 +136,17 @@ def closing_words(config: TrainingConfig, evaluation: dict) -> str:
         f"{clock(evaluation['wall_seconds'])} minutes, {evaluation['symbols']:,} symbols, "
         f"{evaluation['parameters']:,} parameters.",
         "",
-        f"In {config.output_dir}: {MODEL}, {EVALUATION}, {PLOT}, {METRICS}, {CONFIG}, {EVENTS}/",
+        f"In {config.output_dir}: {MODEL}, {EVALUATION}, {PLOT}, {METRICS}, {CONFIG}, {EVENTS}/, "
+        f"{SERVING}/",
         f"Next: {_next_command(config)}",
     ]
     return "\n".join(lines)
 
 
 def _next_command(config: TrainingConfig) -> str:
-    seed = config.seed + 1
-    folder = f"runs/{config.task}-seed{seed}"
-    return dataclasses.replace(config, seed=seed, output_dir=folder).command()
+    models = Path(config.output_dir) / SERVING / config.task
+    server = ["python", "-m", "keras_stackrnn.serving.server"]
+    return shlex.join([*server, f"--model_name={config.task}", f"--model_base_path={models}"])
 
 
 def _table(ways: dict[str, dict]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TextIO
 
 from keras_stackrnn import patterns
 from keras_stackrnn.evaluation import Accuracy, evaluate
+from keras_stackrnn.export import export
 from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
 from keras_stackrnn.training import report
 from keras_stackrnn.training.baselines import BaselineSearch
@@ -178,7 +179,7 @@ class _Run:
         }
         report.write_evaluation(folder, evaluation)
         report.draw_accuracy(folder, config, soft, rounded)
-        # The place for the export: the run's folder and the finished model are at hand.
+        export(model, folder / report.SERVING / config.task)
         self._progress.say(report.closing_words(config, evaluation))
         return Result(model, evaluation, config, folder)
 

@@ -1,0 +1,226 @@
+"""How fast one training step is: the layers of this package beside Keras' own.
+
+    python benchmarks/train_step.py
+    python benchmarks/train_step.py --shapes=toy,list --rounds=25
+
+A step is forward, backward and an SGD update of a recurrent layer, compiled as one XLA program.
+Inputs are random: 8 features for the toy tasks, about the size of their alphabets, and 100 for the
+language model, the size of its embedding. All variants of a shape run in turn, round after round,
+and the medians are compared, so that whatever else the machine does meets all of them alike.
+
+Prints a table and a JSON line for each variant, with symbols a second and the ratio to
+`keras.layers.LSTM` of the same units, batch and window. Takes about five minutes on two cores, most
+of them for compiling.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import statistics
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import keras
+import tensorflow as tf
+
+from keras_stackrnn import ListRNN, StackCell, StackRNN, fused, topology
+from keras_stackrnn.memory import EMPTY
+
+WINDOW = 50
+CAPACITY = 200
+LEARNING_RATE = 0.01
+
+WARM_UPS = 3
+STEPS_A_ROUND = 4  # enough for a timing of some milliseconds
+
+REPLICAS = 32
+REPLICA_BATCH = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """A row of the table of what is to be reached: `required` are ratios, variant to baseline."""
+
+    units: int
+    stacks: int
+    lists: int
+    batch: int
+    features: int
+    use_recurrent_kernel: bool
+    required: dict[tuple[str, str], float]
+
+
+SHAPES = {
+    "toy": Shape(
+        *(40, 10, 5, 32, 8, False),
+        {
+            ("StackRNN", "LSTM"): 1.2,
+            ("ListRNN", "LSTM"): 0.8,
+            ("StackRNN", "RNN(StackCell)"): 5.0,
+        },
+    ),
+    "toy_batch_128": Shape(*(40, 10, 5, 128, 8, False), {("StackRNN", "LSTM"): 1.2}),
+    "language_model": Shape(*(100, 60, 30, 32, 100, True), {("StackRNN", "LSTM"): 1.0}),
+    "replicas": Shape(
+        *(40, 10, 5, REPLICA_BATCH, 8, False),
+        {(f"{REPLICAS} replicas", f"{REPLICAS} runs"): 4.0},
+    ),
+}
+
+
+def layers_of(shape: Shape) -> dict[str, keras.layers.Layer]:
+    every = {"return_sequences": True}
+    memory = {"capacity": CAPACITY, "use_recurrent_kernel": shape.use_recurrent_kernel}
+    cell = StackCell(shape.units, shape.stacks, **memory)
+    return {
+        "LSTM": keras.layers.LSTM(shape.units, **every),
+        "GRU": keras.layers.GRU(shape.units, **every),
+        "SimpleRNN": keras.layers.SimpleRNN(shape.units, **every),
+        "StackRNN": StackRNN(shape.units, shape.stacks, **memory, **every),
+        "StackRNN stateful": StackRNN(shape.units, shape.stacks, **memory, **every, stateful=True),
+        "ListRNN": ListRNN(shape.units, shape.lists, **memory, **every),
+        "RNN(StackCell)": keras.layers.RNN(cell, **every),
+    }
+
+
+def compiled_step(run, weights):
+    """One step of training as one program: `run` gives the outputs, `weights` are updated."""
+
+    @tf.function(jit_compile=True)
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(run()))
+        for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
+            weight.assign_sub(LEARNING_RATE * gradient)
+        return loss
+
+    return step
+
+
+def step_of_layer(layer, shape: Shape):
+    inputs = tf.random.normal([shape.batch, WINDOW, shape.features])
+    layer.build(inputs.shape)
+    weights = [weight.value for weight in layer.trainable_weights]
+    return compiled_step(lambda: layer(inputs, training=True), weights)
+
+
+def step_of_population(replicas: int, shape: Shape):
+    """The kernels with a replica axis: so many independent models in one program."""
+    kind = topology.Stack(num_actions=2, read_depth=2)
+    inputs = tf.random.normal([replicas, shape.batch * WINDOW, shape.features])
+    hidden = tf.zeros([replicas, shape.units, shape.batch])
+    memory = tf.fill([replicas, CAPACITY, shape.stacks * shape.batch], EMPTY)
+    kernel, memory_kernel, control_kernel = (
+        tf.Variable(tf.random.normal([replicas, *sizes], stddev=0.1))
+        for sizes in (
+            (shape.features, shape.units),
+            (shape.units, kind.read_depth * shape.stacks),
+            (kind.num_actions * shape.stacks, shape.units),
+        )
+    )
+
+    def run():
+        projected = tf.reshape(inputs @ kernel, [replicas, shape.batch, WINDOW, shape.units])
+        hiddens, _, _ = fused.scan(
+            fused.Scan(kind, "sigmoid"),
+            tf.transpose(projected, [2, 0, 3, 1]),
+            hidden,
+            memory,
+            {"memory_kernel": memory_kernel, "control_kernel": control_kernel},
+        )
+        return hiddens
+
+    return compiled_step(run, [kernel, memory_kernel, control_kernel])
+
+
+def steps_of(name: str) -> dict:
+    """What is measured at a shape: a function a variant, and how often it stands for one step."""
+    shape = SHAPES[name]
+    if name != "replicas":
+        return {
+            variant: (step_of_layer(layer, shape), 1) for variant, layer in layers_of(shape).items()
+        }
+    # A run alone costs the same every time: 32 of them are 32 times one.
+    return {
+        "LSTM": (step_of_layer(layers_of(shape)["LSTM"], shape), 1),
+        f"{REPLICAS} runs": (step_of_population(1, shape), REPLICAS),
+        f"{REPLICAS} replicas": (step_of_population(REPLICAS, shape), 1),
+    }
+
+
+def seconds_a_step(steps: dict, rounds: int) -> dict[str, float]:
+    for step, _ in steps.values():
+        for _ in range(WARM_UPS):
+            step().numpy()
+    seconds = {variant: [] for variant in steps}
+    for _ in range(rounds):
+        for variant, (step, repeats) in steps.items():
+            start = time.perf_counter()
+            for _ in range(STEPS_A_ROUND):
+                loss = step()
+            loss.numpy()
+            seconds[variant].append(repeats * (time.perf_counter() - start) / STEPS_A_ROUND)
+    return {variant: statistics.median(times) for variant, times in seconds.items()}
+
+
+def measure(name: str, rounds: int) -> list[dict]:
+    shape = SHAPES[name]
+    seconds = seconds_a_step(steps_of(name), rounds)
+    rows = []
+    for variant, median in seconds.items():
+        models = REPLICAS if variant.startswith(f"{REPLICAS} ") else 1
+        symbols = models * shape.batch * WINDOW / median
+        lstm = shape.batch * WINDOW / seconds["LSTM"]
+        row = {
+            "benchmark": "train_step",
+            "shape": name,
+            "variant": variant,
+            "units": shape.units,
+            "batch": shape.batch,
+            "window": WINDOW,
+            "milliseconds": round(1000 * median, 3),
+            "symbols_a_second": round(symbols),
+            "ratio_to_lstm": round(symbols / lstm, 2),
+        }
+        for (faster, slower), ratio in shape.required.items():
+            if faster == variant:
+                reached = round(seconds[slower] / median, 2)
+                row.setdefault("required", {})[slower] = {"ratio": ratio, "reached": reached}
+        rows.append(row)
+    return rows
+
+
+def print_table(rows: list[dict]) -> None:
+    print(f"{'shape':<16} {'variant':<18} {'ms':>9} {'symbols/s':>11} {'to LSTM':>8}  required")
+    for row in rows:
+        required = ", ".join(
+            f"{goal['reached']} to {slower} (at least {goal['ratio']})"
+            for slower, goal in row.get("required", {}).items()
+        )
+        print(
+            f"{row['shape']:<16} {row['variant']:<18} {row['milliseconds']:>9.2f} "
+            f"{row['symbols_a_second']:>11,} {row['ratio_to_lstm']:>8.2f}  {required}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--shapes", default=",".join(SHAPES), help=f"of {', '.join(SHAPES)}")
+    parser.add_argument("--rounds", type=int, default=15, help="timings a variant")
+    arguments = parser.parse_args()
+    names = arguments.shapes.split(",")
+    for name in names:
+        if name not in SHAPES:
+            parser.error(f"expected --shapes of {', '.join(SHAPES)}, got {name!r}")
+
+    keras.utils.set_random_seed(0)
+    rows = [row for name in names for row in measure(name, arguments.rounds)]
+    print_table(rows)
+    for row in rows:
+        print(json.dumps(row))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+"""Recurrent layers symbol by symbol: their states as a request carries them, and as a loop does.
+
+An exported layer has four parts: `specs` and `initial_state` of the tensors that requests carry;
+`begin`, which makes of them what the loop carries, with room for so many steps; `stepper`, which
+gives the step itself; and `end`, the way back. A step leaves rows as they are that are not `alive`:
+that is how padding changes nothing.
+
+In the loop a memory is `[rows, lanes]`, a lane being one memory of one batch element, all batch
+elements of the first memory first: broadcast along rows, an action is one long vector operation.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_stackrnn import pointer
+from keras_stackrnn.export.require import require, require_none
+from keras_stackrnn.fused_layer import topology_of
+from keras_stackrnn.memory import EMPTY, action_weights, unflatten
+
+# An action that moves no pointer.
+_NONE = -1
+
+
+class PlainLayer:
+    """`SimpleRNN` or `LSTM`: the states are vectors, the loop carries them as they are."""
+
+    def __init__(self, layer, index: int):
+        self.cell = layer.cell
+        self.units = layer.units
+        names = ("hidden", "carry") if isinstance(layer.cell.state_size, list) else ("hidden",)
+        self._names = [f"{name}_{index}" for name in names]
+
+    @property
+    def specs(self) -> dict[str, tf.TensorSpec]:
+        return {name: tf.TensorSpec([None, self.units], tf.float32, name) for name in self._names}
+
+    def initial_state(self, batch_size):
+        return {name: tf.zeros([batch_size, self.units]) for name in self._names}
+
+    def begin(self, states, steps):
+        return [states[name] for name in self._names]
+
+    def stepper(self):
+        def step(inputs, states, alive):
+            if inputs.dtype.is_integer:
+                inputs = tf.one_hot(inputs, self.cell.kernel.shape[0])
+            _, after = self.cell(inputs, states, training=False)
+            pairs = zip(after, states, strict=True)
+            return [tf.where(alive[:, None], new, old) for new, old in pairs], None
+
+        return step
+
+    def hidden(self, states):
+        return states[0]
+
+    def end(self, states):
+        return dict(zip(self._names, states, strict=True))
+
+
+class MemoryLayer:
+    """`StackRNN` or `ListRNN` with memories that grow.
+
+    A request carries `memory`, `[batch, rows * memories]` as in Keras, and `depth`, `[batch]`: how
+    many of the rows count. A server that merges requests pads the shallower memories with
+    anything; with their depth they are found again.
+    """
+
+    def __init__(self, layer, index: int):
+        self.cell = layer.cell
+        self.memories = layer.cell.num_memories
+        self._memory = _RoundedMemory if layer.cell.rounding else _SoftMemory
+        self._names = [f"{name}_{index}" for name in ("hidden", "memory", "depth")]
+
+    @property
+    def specs(self) -> dict[str, tf.TensorSpec]:
+        hidden, memory, depth = self._names
+        return {
+            hidden: tf.TensorSpec([None, self.cell.units], tf.float32, hidden),
+            memory: tf.TensorSpec([None, None], tf.float32, memory),
+            depth: tf.TensorSpec([None], tf.int32, depth),
+        }
+
+    def initial_state(self, batch_size):
+        rows = self.cell.read_depth
+        states = [
+            tf.zeros([batch_size, self.cell.units]),
+            tf.fill([batch_size, rows * self.memories], EMPTY),
+            tf.fill([batch_size], rows),
+        ]
+        return dict(zip(self._names, states, strict=True))
+
+    def begin(self, states, steps):
+        hidden, slots, depth = (states[name] for name in self._names)
+        rows = self._aligned(slots, depth)
+        lanes = tf.reshape(tf.transpose(rows, [1, 2, 0]), [tf.shape(rows)[1], -1])
+        memory = self._memory.of(self.cell, lanes, steps)
+        return _Carried(hidden, memory.read(self.cell), memory)
+
+    def _aligned(self, slots, depth):
+        """The memory as `[batch, rows, memories]`, empty but for each row's own `depth`."""
+        _, name, depth_name = self._names
+        size = tf.shape(slots)[1]
+        rows = size // self.memories
+        slots = require(
+            slots,
+            tf.equal(size % self.memories, 0) & (rows >= self.cell.read_depth),
+            f"Expected {name} with {self.memories} columns for each of {self.cell.read_depth} or "
+            "more rows, got ",
+            size,
+            " columns",
+        )
+        depth = require_none(
+            depth,
+            tf.boolean_mask(depth, (depth < 0) | (depth > rows)),
+            f"Expected {depth_name} between 0 and the rows of {name}, ",
+            rows,
+        )
+        kind = topology_of(self.cell)
+        # Where the head is in the middle, it has to be in the middle of all rows.
+        shift = tf.broadcast_to(kind.head(rows) - kind.head(depth), tf.shape(depth))
+        source = tf.range(rows)[None] - shift[:, None]
+        counts = (source >= 0) & (source < depth[:, None])
+        memory = unflatten(slots, self.memories)
+        memory = tf.gather(memory, tf.clip_by_value(source, 0, rows - 1), batch_dims=1)
+        return tf.where(counts[..., None], memory, EMPTY)
+
+    def stepper(self):
+        """A step that works with the weights as they are now: a loop then reads them once."""
+        cell = self.cell
+        kernel = tf.convert_to_tensor(cell.kernel)
+        memory_kernel = tf.convert_to_tensor(cell.memory_kernel)
+        control_kernel = tf.concat([cell.action_kernel, cell.write_kernel], axis=1)
+        recurrent_kernel = bias = control_bias = None
+        if cell.use_recurrent_kernel:
+            recurrent_kernel = tf.convert_to_tensor(cell.recurrent_kernel)
+        if cell.use_bias:
+            bias = tf.convert_to_tensor(cell.bias)
+            control_bias = tf.concat([cell.action_bias, cell.write_bias], axis=0)[:, None]
+
+        def step(inputs, carried, alive):
+            # A token id stands for a one-hot row, and that times the kernel is a row of it.
+            is_token = inputs.dtype.is_integer
+            before = tf.gather(kernel, inputs) if is_token else tf.matmul(inputs, kernel)
+            read = tf.reshape(carried.read, [memory_kernel.shape[0], -1])
+            before += tf.matmul(read, memory_kernel, transpose_a=True)
+            if recurrent_kernel is not None:
+                before += tf.matmul(carried.hidden, recurrent_kernel)
+            if bias is not None:
+                before += bias
+            hidden = cell.activation(before)
+            controls = tf.matmul(control_kernel, hidden, transpose_a=True, transpose_b=True)
+            if control_bias is not None:
+                controls += control_bias
+            controls = tf.reshape(controls, [len(cell.actions) + 1, -1])
+            alive_lanes = tf.tile(alive, [self.memories])
+            memory, actions = carried.memory.act(
+                cell, controls[:-1], tf.sigmoid(controls[-1:]), alive_lanes
+            )
+            hidden = tf.where(alive[:, None], hidden, carried.hidden)
+            return _Carried(hidden, memory.read(cell), memory), actions
+
+        return step
+
+    def hidden(self, carried):
+        return carried.hidden
+
+    def tops(self, carried):
+        """`[lanes]`: the top of each stack, or what is under the head of each list."""
+        return carried.read[0]
+
+    def end(self, carried):
+        rows = carried.memory.rows(self.cell)
+        occupied = tf.reduce_any(tf.not_equal(rows, EMPTY), axis=1)
+        start, stop = topology_of(self.cell).trimmed(tf.shape(rows)[0], occupied)
+        rows = rows[start:stop]
+        depth, batch = tf.shape(rows)[0], tf.shape(carried.hidden)[0]
+        slots = tf.transpose(tf.reshape(rows, [depth * self.memories, batch]))
+        states = (carried.hidden, slots, tf.fill([batch], depth))
+        return dict(zip(self._names, states, strict=True))
+
+
+class _Carried(NamedTuple):
+    """What a loop carries from step to step.
+
+    What will be read next, `[read_depth, lanes]`, is a part of it: the rounded memory is
+    overwritten in place, and so every look at it is over before the next step writes.
+    """
+
+    hidden: tf.Tensor
+    read: tf.Tensor
+    memory: tuple
+
+
+class _SoftMemory(NamedTuple):
+    """`[rows, lanes]`, with enough empty rows from the start."""
+
+    slots: tf.Tensor
+
+    @classmethod
+    def of(cls, cell, rows, steps):
+        kind = topology_of(cell)
+        return cls(kind.embed(rows, kind.grown(tf.shape(rows)[0], steps)))
+
+    def read(self, cell):
+        kind = topology_of(cell)
+        return kind.read(self.slots, kind.head(tf.shape(self.slots)[0]))
+
+    def act(self, cell, logits, value, alive):
+        kind = topology_of(cell)
+        actions = action_weights(logits[None])[0]
+        moves = kind.moves(self.slots, value, kind.head(tf.shape(self.slots)[0]))
+        after = actions[0] * moves[0]
+        for weights, move in zip(tf.unstack(actions)[1:], moves[1:], strict=True):
+            after += weights * move
+        return _SoftMemory(tf.where(alive, after, self.slots)), actions
+
+    def rows(self, cell):
+        return self.slots
+
+
+class _RoundedMemory(NamedTuple):
+    """Pointers into arrays, one for each lane."""
+
+    pointers: pointer.StackPointers | pointer.ListPointers
+
+    @classmethod
+    def of(cls, cell, rows, steps):
+        kind = pointer.StackPointers if cell.MEMORIES == "stacks" else pointer.ListPointers
+        return cls(kind.of(tf.transpose(rows)).grown_for(steps + 1).in_place())
+
+    def read(self, cell):
+        return tf.stack(self.pointers.read(cell.read_depth))
+
+    def act(self, cell, logits, value, alive):
+        action = tf.argmax(logits, axis=0, output_type=tf.int32)
+        taken = tf.where(alive, action, _NONE)
+        pointers = self.pointers.act(taken, value[0], capacity=None)
+        return _RoundedMemory(pointers), tf.one_hot(action, len(cell.actions), axis=0)
+
+    def rows(self, cell):
+        return tf.transpose(self.pointers.rows(None, cell.read_depth))

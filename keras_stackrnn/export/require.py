@@ -1,0 +1,32 @@
+"""Checks inside the graph: what is wrong with a request comes back as INVALID_ARGUMENT."""
+
+import tensorflow as tf
+
+
+def require(tensor, condition, *message):
+    """A tensor that is there only if `condition` holds; otherwise the request fails.
+
+    Args:
+        tensor: What is to be used only then.
+        condition: Boolean scalar.
+        *message: Strings, string tensors and integer tensors that make up the sentence.
+    """
+    parts = [
+        part if isinstance(part, str) or part.dtype == tf.string else tf.strings.as_string(part)
+        for part in message
+    ]
+    with tf.control_dependencies([tf.debugging.Assert(condition, [tf.strings.join(parts)])]):
+        return tf.identity(tensor)
+
+
+def require_none(tensor, wrong, *message):
+    """The same, if there are no `wrong` values; they complete the sentence."""
+    return require(tensor, tf.equal(tf.size(wrong), 0), *message, ", got ", listed(wrong))
+
+
+def listed(tensor, limit: int = 3):
+    """The first entries of a tensor as one string, with commas."""
+    flat = tf.reshape(tensor, [-1])[:limit]
+    if flat.dtype != tf.string:
+        flat = tf.strings.as_string(flat, shortest=flat.dtype.is_floating)
+    return tf.strings.reduce_join(flat, separator=", ")

@@ -1,0 +1,84 @@
+"""From a model in Python to a version folder that a server loads."""
+
+import json
+import os
+from pathlib import Path
+
+import keras
+
+from keras_stackrnn.export.reader import Reader
+from keras_stackrnn.export.signatures import Signatures
+from keras_stackrnn.export.symbols import Symbols
+from keras_stackrnn.export.versions import write_version
+from keras_stackrnn.export.warmup import write_warmup_records
+from keras_stackrnn.memory_cell import require_positive_integer
+from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
+
+DESCRIPTION = Path("assets.extra") / "model.json"
+
+
+def export(
+    model: NextSymbolModel,
+    base_path: str | os.PathLike,
+    rounding: bool | None = None,
+    version: int | None = None,
+) -> Path:
+    """Writes a model for TensorFlow Serving, or the embedded server, as `base_path/VERSION/`.
+
+    The SavedModel holds the vocabulary and needs nothing but TensorFlow. `Signatures` describes
+    what it can be asked. Its memories lose nothing, whatever the model's capacity was in training.
+    `assets.extra/` holds warm-up requests and, in `model.json`, the model's configuration.
+
+    The folder appears complete, in one step: a server may be watching.
+
+    Args:
+        model: The model.
+        base_path: The folder of all its versions, whose name is the model's by custom.
+        rounding: Whether the most probable action alone is taken; `None`: as the model does.
+        version: A positive integer that is not taken yet; `None`: one more than the latest.
+
+    Returns:
+        The path of the version's folder.
+
+    Example:
+
+    ```python
+    export(model, "serving/anbn")  # serving/anbn/1
+    export(model, "serving/anbn", rounding=True)  # serving/anbn/2
+    ```
+    """
+    if version is not None:
+        version = require_positive_integer("version", version)
+    if model.compute_dtype != "float32":
+        raise ValueError(
+            "A model is served in float32: expected one that computes in it, got one in "
+            f"{model.compute_dtype}."
+        )
+    symbols = Symbols(model.vocabulary)
+    reader = Reader(_served(model, rounding))
+
+    def write(folder):
+        _write_saved_model(folder, reader, symbols)
+        write_warmup_records(folder, reader, symbols)
+        description = json.dumps(reader.model.get_config(), indent=2, ensure_ascii=False)
+        (folder / DESCRIPTION).write_text(f"{description}\n", encoding="utf-8")
+
+    return write_version(Path(base_path), version, write)
+
+
+def _served(model, rounding):
+    changes = {}
+    if rounding is not None:
+        changes["rounding"] = rounding
+    if model.kind in MEMORY_KINDS:
+        changes["capacity"] = None
+    return model.twin(**changes)
+
+
+def _write_saved_model(folder, reader, symbols):
+    archive = keras.export.ExportArchive()
+    archive.track(reader.model)
+    archive.track(symbols.table)
+    for name, signature in Signatures(reader, symbols).all().items():
+        archive.add_endpoint(name, signature.function, signature.inputs)
+    archive.write_out(str(folder), verbose=False)

@@ -1,0 +1,73 @@
+"""Version folders that are there as a whole or not at all."""
+
+import errno
+import os
+import shutil
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+# Servers look at folders whose names are integers, and at no others.
+_ASIDE = "partial-"
+
+
+def write_version(base_path: Path, version: int | None, write: Callable[[Path], object]) -> Path:
+    """Has `write` fill a folder beside the versions, then makes it one of them in one step.
+
+    Whatever stops it, and whoever else is writing, a version folder is complete and stays as it is.
+
+    Args:
+        base_path: The model's folder.
+        version: The version; `None`: one more than the latest.
+        write: Called with the folder to fill.
+
+    Returns:
+        The version's folder.
+    """
+    if version is not None:
+        _refuse_if_taken(base_path / str(version))
+    aside = base_path / f"{_ASIDE}{uuid.uuid4().hex}"
+    aside.mkdir(parents=True)
+    try:
+        write(aside)
+        _sync(aside)
+        return _rename(aside, base_path, version)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def next_version(base_path: Path) -> int:
+    """One more than the latest version, 1 of none."""
+    names = [path.name for path in base_path.iterdir()]
+    return max((int(name) for name in names if name.isdecimal()), default=0) + 1
+
+
+def _rename(aside, base_path, version):
+    while True:
+        path = base_path / str(next_version(base_path) if version is None else version)
+        try:
+            os.rename(aside, path)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            # Another export was faster.
+            if version is not None:
+                _refuse_if_taken(path)
+        else:
+            return path
+
+
+def _refuse_if_taken(path):
+    if path.exists():
+        raise FileExistsError(
+            f"There is a version {path.name} in {path.parent} already: expected a new number, or "
+            "none for the next free one."
+        )
+
+
+def _sync(folder):
+    """Has the files on the disk before their folder gets its name."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with open(path, "rb") as file:
+                os.fsync(file.fileno())

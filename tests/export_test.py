@@ -1,0 +1,755 @@
+"""Exported models: every signature, run as servers run it, against the Keras model."""
+
+import contextlib
+import functools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow_serving.apis import prediction_log_pb2
+from test_case import raises_only, run_python
+
+from keras_stackrnn.export import export
+from keras_stackrnn.export.versions import write_version
+from keras_stackrnn.export.warmup import RECORDS
+from keras_stackrnn.memory import EMPTY, action_weights
+from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
+from keras_stackrnn.serving.saved_model import SavedModel
+
+VOCABULARY = "ab."
+LENGTHS = [9, 0, 4, 1]
+CASES = {
+    "stack": {"kind": "stack", "memories": 2, "layers": 2, "no_op": True, "use_bias": True},
+    # What is served rounds because the export says so, and has forgotten the capacity.
+    "stack rounded": {"kind": "stack", "memories": 3, "capacity": 2},
+    "list": {"kind": "list", "memories": 2, "use_bias": True, "use_recurrent_kernel": True},
+    "list rounded": {
+        "kind": "list",
+        "memories": 3,
+        "read_depth": 3,
+        "embedding_size": 3,
+        "rounding": True,
+    },
+    "rnn": {"kind": "rnn"},
+    "lstm": {"kind": "lstm", "layers": 2, "embedding_size": 3},
+}
+WITH_MEMORY = [name for name in CASES if name not in ("rnn", "lstm")]
+# All cases run as TensorFlow Serving runs them; loading and tracing one in TensorFlow 2 will do.
+WAYS = [*((name, "in_session") for name in CASES), ("list", "eagerly")]
+
+
+def make_model(vocabulary=VOCABULARY, seed=0, **config):
+    model = NextSymbolModel(vocabulary=vocabulary, units=4, **config)
+    rng = np.random.default_rng(seed)
+    model.set_weights([rng.normal(scale=1.5, size=weight.shape) for weight in model.weights])
+    return model
+
+
+class Exported:
+    """A model and what became of it, to be run in two ways."""
+
+    def __init__(self, model, path):
+        self.model = model
+        self.path = path
+        config = tf.compat.v1.ConfigProto()
+        off = tf.compat.v1.OptimizerOptions.OFF
+        config.graph_options.optimizer_options.global_jit_level = off
+        self.session = SavedModel(path, config)
+        self.reference = Reference(model)
+
+    @functools.cached_property
+    def loaded(self):
+        return tf.saved_model.load(str(self.path))
+
+    def in_session(self, signature, **inputs):
+        """Runs a signature as TensorFlow Serving does."""
+        definition = self.session.signatures[signature]
+        feeds = {definition.inputs[name]: np.asarray(value) for name, value in inputs.items()}
+        fetched = dict(
+            zip(definition.fetches, self.session.run(feeds, definition.fetches), strict=True)
+        )
+        return {alias: fetched[name] for alias, name in definition.outputs.items()}
+
+    def eagerly(self, signature, **inputs):
+        """Runs a signature as TensorFlow 2 does."""
+        tensors = {name: tf.constant(value) for name, value in inputs.items()}
+        outputs = self.loaded.signatures[signature](**tensors)
+        return {name: tensor.numpy() for name, tensor in outputs.items()}
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory):
+    """Exports on demand, each once."""
+    made = {}
+
+    def get(name):
+        if name not in made:
+            model, rounding = make_model(**CASES[name]), None
+            folder = tmp_path_factory.mktemp("export") / "m"
+            if name == "stack rounded":
+                rounding = True
+            path = export(model, folder, rounding=rounding)
+            if rounding:
+                model = model.twin(rounding=True, capacity=None)
+            made[name] = Exported(model, path)
+        return made[name]
+
+    yield get
+    for exported in made.values():
+        exported.session.close()
+
+
+@pytest.fixture(params=CASES)
+def exported(request, exports):
+    return exports(request.param)
+
+
+@pytest.fixture(params=WITH_MEMORY)
+def exported_memory(request, exports):
+    return exports(request.param)
+
+
+@pytest.fixture(params=WAYS, ids=" ".join)
+def run(request, exports):
+    """Runs signatures in one of the ways; knows the Keras model."""
+    name, way = request.param
+    exported = exports(name)
+    run = functools.partial(getattr(exported, way))
+    run.exported = exported
+    return run
+
+
+class Reference:
+    """What the Keras model makes of one sequence."""
+
+    def __init__(self, model):
+        self.model = model
+        self.layers = []
+        features = model.embedding_size or len(model.vocabulary)
+        for layer in model.recurrent:
+            twin = type(layer).from_config({**layer.get_config(), "return_state": True})
+            twin.build((1, None, features))
+            twin.set_weights(layer.get_weights())
+            self.layers.append(twin)
+            features = model.units
+        self._run = tf.function(self._read, input_signature=[tf.TensorSpec([1, None], tf.int32)])
+
+    def _read(self, tokens):
+        states, sequences = [], self.model.embed(tokens)
+        for layer in self.layers:
+            sequences, *state = layer(sequences)
+            states.append([each[0] for each in state])
+        return tf.nn.softmax(self.model(tokens))[0], states
+
+    def probabilities(self, row):
+        """After each symbol, `[symbols, V]`."""
+        return self._run(tf.constant([row], tf.int32))[0].numpy().astype(float)
+
+    def states(self, row):
+        """Each layer's states after the last symbol."""
+        return [[each.numpy() for each in state] for state in self._run(tf.constant([row]))[1]]
+
+
+def sequences(lengths=LENGTHS, seed=1):
+    rng = np.random.default_rng(seed)
+    return [rng.integers(0, len(VOCABULARY), length).tolist() for length in lengths]
+
+
+def request_of(rows, columns=None, seed=None):
+    """Rows as a request, padded with 0, or with anything if there is a seed."""
+    lengths = np.array([len(row) for row in rows], np.int32)
+    shape = (len(rows), columns or max(lengths))
+    tokens = np.zeros(shape, np.int32)
+    if seed is not None:
+        tokens = np.random.default_rng(seed).integers(-9, 99, shape).astype(np.int32)
+    for row, each in enumerate(rows):
+        tokens[row, : len(each)] = each
+    return {"tokens": tokens, "lengths": lengths}
+
+
+def text_of(row):
+    return "".join(VOCABULARY[token] for token in row).encode()
+
+
+def assert_close(actual, expected):
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
+
+
+def assert_equal(actual, expected):
+    assert actual.keys() == expected.keys()
+    for name in actual:
+        np.testing.assert_array_equal(actual[name], expected[name], err_msg=name)
+
+
+def test_the_default_predicts_what_the_model_does(run):
+    rows = sequences()
+    outputs = run("serving_default", **request_of(rows))
+    for i, row in enumerate(rows):
+        if row:
+            expected = run.exported.reference.probabilities(row)
+            assert_close(outputs["probabilities"][i], expected[-1])
+            log_likelihood = np.log(expected[np.arange(len(row) - 1), row[1:]]).sum()
+            np.testing.assert_allclose(outputs["log_likelihood"][i], log_likelihood, atol=1e-5)
+        else:
+            assert outputs["log_likelihood"][i] == 0
+    np.testing.assert_array_equal(outputs["next_token"], outputs["probabilities"].argmax(axis=1))
+    assert outputs["next_token"].dtype == np.int32
+
+
+def test_scores_are_the_models(run):
+    rows = sequences()
+    outputs = run("score", **request_of(rows, columns=11))
+    assert outputs["log_probabilities"].shape == outputs["predictions"].shape == (4, 11)
+    for i, row in enumerate(rows):
+        if row:
+            expected = run.exported.reference.probabilities(row)
+            given = expected[np.arange(len(row) - 1), row[1:]]
+            assert_close(np.exp(outputs["log_probabilities"][i, 1 : len(row)]), given)
+            predictions = outputs["predictions"][i, : len(row)]
+            np.testing.assert_array_equal(predictions, expected.argmax(axis=1))
+        assert not outputs["log_probabilities"][i, :1].any()
+        assert not outputs["log_probabilities"][i, len(row) :].any()
+        assert (outputs["predictions"][i, len(row) :] == -1).all()
+
+
+def test_texts_are_predicted_as_their_tokens_are(run):
+    rows = sequences()
+    outputs = run("predict_text", text=[text_of(row) for row in rows])
+    expected = run.exported.in_session("serving_default", **request_of(rows))
+    np.testing.assert_array_equal(outputs["probabilities"], expected["probabilities"])
+    symbols = np.array([symbol.encode() for symbol in VOCABULARY])
+    np.testing.assert_array_equal(outputs["next_symbol"], symbols[expected["next_token"]])
+    order = np.argsort(-outputs["probabilities"], axis=1)
+    np.testing.assert_array_equal(outputs["top_symbols"], symbols[order])
+    sorted_probabilities = np.take_along_axis(outputs["probabilities"], order, axis=1)
+    np.testing.assert_array_equal(outputs["top_probabilities"], sorted_probabilities)
+
+
+def test_steps_arrive_where_the_whole_sequence_does(run):
+    rows = sequences()
+    states = run("initial_state", batch_size=np.int32(len(rows)))
+    for begin, end in [(0, 1), (1, 4), (4, 4), (4, 9)]:
+        outputs = run("step", **request_of([row[begin:end] for row in rows]), **states)
+        probabilities = outputs.pop("probabilities")
+        assert outputs.keys() == states.keys()
+        states = outputs
+    whole = run("serving_default", **request_of(rows))
+    assert_close(probabilities, whole["probabilities"])
+    for i, row in enumerate(rows):
+        check_states(run.exported, row, {name: each[i] for name, each in states.items()})
+
+
+def check_states(exported, row, states):
+    """Compares one row's states with those of the Keras layers."""
+    for i in range(exported.model.num_layers):
+        names = [f"{name}_{i}" for name in ("hidden", "memory", "carry") if f"{name}_{i}" in states]
+        if not row:
+            for name in names:
+                assert (states[name] == (EMPTY if "memory" in name else 0)).all()
+            continue
+        for name, expected in zip(names, exported.reference.states(row)[i], strict=True):
+            actual = states[name]
+            if "memory" in name:
+                assert states[f"depth_{i}"] * exported.model.memories == len(actual)
+                actual, expected = (embedded(exported.model, each) for each in (actual, expected))
+            assert_close(actual, expected)
+
+
+def embedded(model, memory, rows=101):
+    """A row's memory, which is as deep as others need it, in one of many rows."""
+    missing = rows - len(memory) // model.memories
+    before = rows // 2 - len(memory) // model.memories // 2 if model.kind == "list" else 0
+    edges = [before * model.memories, (missing - before) * model.memories]
+    return np.pad(memory, edges, constant_values=EMPTY)
+
+
+def test_a_state_is_as_deep_as_its_elements(exported_memory):
+    model = exported_memory.model
+    states = exported_memory.in_session("initial_state", batch_size=np.int32(2))
+    outputs = exported_memory.in_session("step", **request_of(sequences([30, 12])), **states)
+    occupied = (outputs["memory_0"].reshape(2, -1, model.memories) != EMPTY).any(axis=(0, 2))
+    assert occupied[-1] or (occupied[0] and model.kind == "list")
+    assert model.read_depth < len(occupied) <= model.read_depth + 30 * (1 + (model.kind == "list"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_padding_changes_nothing(exported, seed):
+    rows = sequences(np.random.default_rng(seed).integers(0, 8, 5), seed)
+    columns = max(1, *(len(row) for row in rows))
+    clean, dirty = request_of(rows, columns), request_of(rows, columns + 3, seed)
+    for signature in ("serving_default", "score"):
+        expected = exported.in_session(signature, **clean)
+        outputs = exported.in_session(signature, **dirty)
+        if signature == "score":
+            outputs = {name: each[:, :columns] for name, each in outputs.items()}
+        assert_equal(outputs, expected)
+    states = exported.in_session("initial_state", batch_size=np.int32(len(rows)))
+    states = exported.in_session("step", **request_of(sequences([3, 2, 0, 5, 1])), **states)
+    states.pop("probabilities")
+    expected = exported.in_session("step", **clean, **states)
+    assert_equal(exported.in_session("step", **dirty, **states), expected)
+
+
+def test_a_row_does_not_depend_on_its_company(exported):
+    rows = sequences()
+    together = exported.in_session("serving_default", **request_of(rows))
+    for i, row in enumerate(rows):
+        alone = exported.in_session("serving_default", **request_of([row], columns=12))
+        for name, value in alone.items():
+            np.testing.assert_allclose(together[name][i], value[0], atol=1e-6)
+
+
+def test_states_survive_the_padding_of_a_server_that_merges_requests(exported_memory):
+    """It pads the shallower memories at the end, with their first element."""
+    run = exported_memory.in_session
+    apart, next_symbols = [], [[1, 0], [0, 2]]
+    for row in sequences([2, 9], seed=5):
+        states = run("initial_state", batch_size=np.int32(1))
+        states = run("step", **request_of([row]), **states)
+        states.pop("probabilities")
+        apart.append(states)
+    width = {name: max(states[name].shape[-1] for states in apart) for name in apart[0]}
+    merged = {}
+    for name in apart[0]:
+        rows = [states[name] for states in apart]
+        if name.startswith("memory"):
+            rows = [
+                np.pad(row, [(0, 0), (0, width[name] - row.shape[1])], constant_values=row[0, 0])
+                for row in rows
+            ]
+        merged[name] = np.concatenate(rows)
+    assert len({states["memory_0"].shape for states in apart}) == 2
+    together = run("step", **request_of(next_symbols), **merged)
+    for i, (states, symbols) in enumerate(zip(apart, next_symbols, strict=True)):
+        alone = run("step", **request_of([symbols]), **states)
+        assert_close(together["probabilities"][i], alone["probabilities"][0])
+
+
+@pytest.mark.parametrize("columns", [0, 3])
+def test_nothing_to_read_is_no_error(exported, columns):
+    request = {"tokens": np.zeros([2, columns], np.int32), "lengths": np.zeros(2, np.int32)}
+    outputs = exported.in_session("serving_default", **request)
+    assert_close(outputs["probabilities"].sum(axis=1), 1)
+    assert exported.in_session("score", **request)["predictions"].tolist() == [[-1] * columns] * 2
+    states = exported.in_session("initial_state", batch_size=np.int32(2))
+    after = exported.in_session("step", **request, **states)
+    assert_equal({name: after[name] for name in states}, states)
+    if "trace" in exported.session.signatures:
+        assert exported.in_session("trace", text=["", ""])["symbols"].shape == (2, 0)
+
+
+def test_no_rows_are_no_error(exported):
+    request = {"tokens": np.zeros([0, 2], np.int32), "lengths": np.zeros(0, np.int32)}
+    outputs = exported.in_session("serving_default", **request)
+    assert outputs["probabilities"].shape == (0, len(VOCABULARY))
+
+
+def test_initial_state_of_one_number_or_of_one_for_each_row(exported):
+    expected = exported.in_session("initial_state", batch_size=np.int32(3))
+    assert {len(state) for state in expected.values()} == {3}
+    assert_equal(exported.in_session("initial_state", batch_size=np.full(3, 3, np.int32)), expected)
+
+
+def test_temperature_0_always_takes_the_most_probable(run):
+    rows = sequences()
+    options = {"max_symbols": np.int32(6), "temperature": np.float32(0), "seed": np.int64(0)}
+    outputs = run("generate", text=[text_of(row) for row in rows], **options)
+    for row, text in zip(rows, outputs["text"], strict=True):
+        if not row:
+            continue
+        row = list(row)
+        for _ in range(6):
+            row.append(int(run.exported.reference.probabilities(row)[-1].argmax()))
+        assert text == text_of(row[-6:])
+
+
+def test_each_row_has_its_own_options(exported):
+    texts = [b"ab", b"a", b""]
+    options = {
+        "max_symbols": np.array([12, 0, 20], np.int32),
+        "temperature": np.array([1.0, 0.0, 5.0], np.float32),
+        "seed": np.array([3, 4, 2**40], np.int64),
+    }
+    together = exported.in_session("generate", text=texts, **options)["text"]
+    assert [len(text) for text in together] == [12, 0, 20]
+    for i, text in enumerate(texts):
+        alone = {name: value[i : i + 1] for name, value in options.items()}
+        assert exported.in_session("generate", text=[text], **alone)["text"] == together[i]
+    options["seed"] = options["seed"] + 1
+    others = exported.in_session("generate", text=texts, **options)["text"]
+    assert others[0] != together[0]
+    assert others[2] != together[2]
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+def test_symbols_are_drawn_by_their_probabilities(exports, temperature):
+    exported, draws = exports("stack"), 4000
+    outputs = exported.in_session(
+        "generate",
+        text=[b"ab"] * draws,
+        max_symbols=np.int32(1),
+        temperature=np.float32(temperature),
+        seed=np.arange(draws),
+    )
+    powers = exported.reference.probabilities([0, 1])[-1] ** (1 / temperature)
+    expected = powers / powers.sum()
+    drawn = np.array([(outputs["text"] == symbol.encode()).mean() for symbol in VOCABULARY])
+    deviations = np.sqrt(expected * (1 - expected) / draws)
+    assert (np.abs(drawn - expected) < 4 * deviations).all()
+
+
+def test_a_trace_shows_what_the_memories_did(run):
+    model = run.exported.model
+    if model.kind not in MEMORY_KINDS:
+        assert "trace" not in run.exported.session.signatures
+        return
+    rows = sequences([6, 0, 3])
+    outputs = run("trace", text=[text_of(row) for row in rows])
+    names = [name.encode() for name in model.recurrent[0].cell.actions]
+    assert outputs["action_names"].tolist() == [names] * 3
+    assert outputs["lengths"].tolist() == [6, 0, 3]
+    for i, row in enumerate(rows):
+        end = len(row)
+        symbols = [VOCABULARY[token].encode() for token in row]
+        assert outputs["symbols"][i].tolist() == symbols + [b""] * (6 - end)
+        if row:
+            expected = run.exported.reference.probabilities(row)
+            assert_close(outputs["probabilities"][i, :end], expected)
+        for t in range(end):
+            tops, actions = last_actions(run.exported, row[: t + 1])
+            assert_close(outputs["tops"][i, t], tops)
+            assert_close(outputs["actions"][i, t], actions)
+        assert (outputs["tops"][i, end:] == EMPTY).all()
+        assert not outputs["actions"][i, end:].any()
+        assert not outputs["probabilities"][i, end:].any()
+
+
+def last_actions(exported, row):
+    """The tops and the last actions of all memories, from the states of the Keras layers."""
+    model, tops, actions = exported.model, [], []
+    for layer, (hidden, memory) in zip(
+        model.recurrent, exported.reference.states(row), strict=True
+    ):
+        memory = memory.reshape(-1, model.memories)
+        tops += list(memory[len(memory) // 2 if model.kind == "list" else 0])
+        logits = hidden @ layer.cell.action_kernel.numpy()
+        if layer.cell.use_bias:
+            logits += layer.cell.action_bias.numpy()
+        logits = logits.reshape(1, -1, model.memories)
+        actions += list(np.array(action_weights(tf.constant(logits), layer.cell.rounding))[0].T)
+    return np.array(tops), np.array(actions)
+
+
+@pytest.mark.parametrize(
+    ("signature", "inputs", "message"),
+    [
+        (
+            "predict_text",
+            {"text": ["abé", "xa"]},
+            "Unknown symbol: expected one of a b ., got é, x",
+        ),
+        ("predict_text", {"text": [b"a\xff"]}, "Unknown symbol: expected one of a b ., got \ufffd"),
+        ("trace", {"text": ["a?"]}, "Unknown symbol: expected one of a b ., got ?"),
+        (
+            "serving_default",
+            {"tokens": [[0, 3, -1]], "lengths": [3]},
+            "Unknown token: expected 0 to 2, got 3, -1",
+        ),
+        (
+            "score",
+            {"tokens": [[0, 0]], "lengths": [3]},
+            "Expected lengths between 0 and the number of tokens in a row, 2, got 3",
+        ),
+        (
+            "score",
+            {"tokens": [[0, 0]], "lengths": [-1]},
+            "Expected lengths between 0 and the number of tokens in a row, 2, got -1",
+        ),
+        (
+            "serving_default",
+            {"tokens": [[0, 0]], "lengths": [1, 1]},
+            "Expected as many rows in each of tokens, lengths, hidden_0, memory_0, depth_0, got 1, "
+            "2, 1, 1, 1",
+        ),
+        ("initial_state", {"batch_size": -2}, "Expected a batch_size of 0 or more, got -2"),
+        (
+            "generate",
+            {"text": ["a"], "max_symbols": -1, "temperature": 1.0, "seed": np.int64(0)},
+            "Expected max_symbols between 0 and 100000, got -1",
+        ),
+        (
+            "generate",
+            {"text": ["a"], "max_symbols": 1, "temperature": -0.5, "seed": np.int64(0)},
+            "Expected a temperature of 0 or more, got -0.5",
+        ),
+        (
+            "step",
+            {
+                "tokens": [[0]],
+                "lengths": [1],
+                "hidden_0": np.zeros([1, 4]),
+                "memory_0": np.zeros([1, 5]),
+                "depth_0": [1],
+            },
+            "Expected memory_0 with 2 columns for each of 2 or more rows, got 5 columns",
+        ),
+        (
+            "step",
+            {
+                "tokens": [[0]],
+                "lengths": [1],
+                "hidden_0": np.zeros([1, 4]),
+                "memory_0": np.zeros([1, 6]),
+                "depth_0": [4],
+            },
+            "Expected depth_0 between 0 and the rows of memory_0, 3, got 4",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_an_invalid_argument(exports, signature, inputs, message):
+    def converted(value):
+        if isinstance(value, np.integer):
+            return value
+        array = np.array(value)
+        types = {"i": np.int32, "f": np.float32, "U": object, "S": object}
+        return np.array(array, types[array.dtype.kind])
+
+    exported = exports("list")
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        exported.in_session(signature, **{name: converted(inputs[name]) for name in inputs})
+    assert caught.value.message.splitlines()[0] == f"assertion failed: [{message}]"
+    assert caught.value.error_code == tf.errors.INVALID_ARGUMENT
+
+
+def small_model(vocabulary=VOCABULARY, **config):
+    return make_model(vocabulary, **{"kind": "rnn", **config})
+
+
+def export_and_load(model, folder):
+    return Exported(model, export(model, folder / "m"))
+
+
+def test_words_are_set_apart_by_white_space(tmp_path):
+    exported = export_and_load(small_model(["<unk>", "the", "a", "cat", "<eos>"]), tmp_path)
+    texts = [b"the  cat\n<eos> a", "the größte <unk> cat".encode()]
+    outputs = exported.in_session("predict_text", text=texts)
+    for i, row in enumerate([[1, 3, 4, 2], [1, 0, 0, 3]]):
+        assert_close(outputs["probabilities"][i], exported.reference.probabilities(row)[-1])
+    options = {"max_symbols": np.int32(4), "temperature": np.float32(9), "seed": np.int64(1)}
+    text = exported.in_session("generate", text=[b"the"], **options)["text"][0].decode()
+    assert len(text.split(" ")) == 4
+    assert set(text.split(" ")) <= set(exported.model.vocabulary)
+
+
+def test_the_end_of_a_line_ends_a_line_of_characters(tmp_path):
+    letters = [chr(ord("a") + i) for i in range(26)]
+    exported = export_and_load(small_model([*letters, "é", " ", "<eos>"]), tmp_path)
+    outputs = exported.in_session("predict_text", text=["é a\nb".encode()])
+    expected = exported.reference.probabilities([26, 27, 0, 28, 1])[-1]
+    assert_close(outputs["probabilities"][0], expected)
+    assert outputs["top_symbols"].shape == outputs["top_probabilities"].shape == (1, 10)
+    options = {"max_symbols": np.int32(200), "temperature": np.float32(50), "seed": np.int64(1)}
+    text = exported.in_session("generate", text=[b""], **options)["text"][0].decode()
+    assert len(text) == 200
+    assert {"é", " ", "\n"} < set(text)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected one of 29 symbols, got !"):
+        exported.in_session("predict_text", text=[b"a!"])
+
+
+def test_the_configuration_is_there_to_be_read(exports):
+    path = exports("stack rounded").path / "assets.extra" / "model.json"
+    described = json.loads(path.read_text())
+    assert described["vocabulary"] == list(VOCABULARY)
+    assert (described["rounding"], described["capacity"]) == (True, None)
+
+
+def test_nothing_is_compiled(exported, tmp_path):
+    assert not compiled_nodes(exported.path)
+    module = tf.Module()
+    module.f = tf.function(
+        lambda x: x + 1, jit_compile=True, input_signature=[tf.TensorSpec([], tf.float32)]
+    )
+    tf.saved_model.save(module, str(tmp_path))
+    assert compiled_nodes(tmp_path)
+
+
+def compiled_nodes(path):
+    """The nodes and functions of a SavedModel that ask for XLA."""
+    saved = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes())
+    found = []
+    for meta_graph in saved.meta_graphs:
+        graph = meta_graph.graph_def
+        nodes = [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
+        for each in [*nodes, *graph.library.function]:
+            if each.attr["_XlaMustCompile"].b:
+                found.append(each)
+    return found
+
+
+def test_warm_up_has_a_request_for_each_signature(exported):
+    signatures = set()
+    for record in tf.data.TFRecordDataset(str(exported.path / RECORDS)).as_numpy_iterator():
+        request = prediction_log_pb2.PredictionLog.FromString(record).predict_log.request
+        name = request.model_spec.signature_name
+        inputs = {alias: tf.make_ndarray(proto) for alias, proto in request.inputs.items()}
+        assert exported.in_session(name, **inputs)
+        signatures.add(name)
+    assert signatures == set(exported.session.signatures) - {"__saved_model_init_op"}
+
+
+STEPS_ELSEWHERE = """
+import json, sys
+import tensorflow as tf
+model = tf.saved_model.load(sys.argv[1])
+row = json.loads(sys.argv[2])
+states = model.signatures["initial_state"](batch_size=tf.constant(1))
+for token in row:
+    states = model.signatures["step"](
+        tokens=tf.constant([[token]]), lengths=tf.constant([1]), **states
+    )
+    probabilities = states.pop("probabilities")
+assert "keras_stackrnn" not in sys.modules
+print(json.dumps(probabilities.numpy()[0].tolist()))
+"""
+
+
+def test_another_process_needs_nothing_but_tensorflow(exports):
+    exported, row = exports("list rounded"), sequences([12])[0]
+    printed = run_python("-c", STEPS_ELSEWHERE, str(exported.path), json.dumps(row))
+    assert_close(json.loads(printed), exported.reference.probabilities(row)[-1])
+
+
+def test_saved_model_cli_runs_it(exports, tmp_path):
+    exported = exports("stack rounded")
+    request = request_of([[0, 1, 1], [2]])
+    for name, array in request.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    run_python(
+        *("-m", "tensorflow.python.tools.saved_model_cli", "run"),
+        *("--dir", str(exported.path), "--tag_set", "serve", "--signature_def", "score"),
+        *("--inputs", ";".join(f"{name}={tmp_path / name}.npy" for name in request)),
+        *("--outdir", str(tmp_path)),
+    )
+    expected = exported.in_session("score", **request)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(np.load(tmp_path / f"{name}.npy"), value)
+
+
+EXPORTS_FOR_EVER = """
+import itertools, sys
+from keras_stackrnn.export import export
+from keras_stackrnn.models import NextSymbolModel
+model = NextSymbolModel("rnn", "ab", units=2)
+for _ in itertools.count():
+    export(model, sys.argv[1])
+"""
+
+
+def test_a_killed_export_leaves_no_half_version(tmp_path):
+    """Whoever looks, at any time, finds whole versions only."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", EXPORTS_FOR_EVER, str(tmp_path)]
+    with subprocess.Popen(command, env=environment) as process:
+        try:
+            # The second export has its folder for about as long as it takes.
+            while process.poll() is None and not is_writing_the_second(tmp_path):
+                assert all(is_whole(path) for path in versions(tmp_path))
+        finally:
+            process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert {path.name for path in versions(tmp_path)} == {"1"}
+    assert all(is_whole(path) for path in versions(tmp_path))
+    assert export(small_model(), tmp_path).name == "2"
+
+
+def versions(folder):
+    return [path for path in folder.iterdir() if path.name.isdecimal()]
+
+
+def is_writing_the_second(folder):
+    started = [path for path in folder.iterdir() if not path.name.isdecimal()]
+    return bool(versions(folder) and started)
+
+
+def is_whole(path):
+    files = ("saved_model.pb", "variables/variables.index", RECORDS, "assets.extra/model.json")
+    return all((path / file).stat().st_size for file in files)
+
+
+def test_the_next_version_is_one_more_than_the_latest(tmp_path):
+    for name in ("3", "00007", "x9", "-12"):
+        (tmp_path / name).mkdir()
+    write_version(tmp_path, None, lambda folder: (folder / "content").touch())
+    write_version(tmp_path, 5, lambda folder: (folder / "content").touch())
+    message = (
+        f"There is a version 5 in {tmp_path} already: expected a new number, or none for the next "
+        "free one."
+    )
+    with pytest.raises(FileExistsError, match=f"^{re.escape(message)}$"):
+        export(small_model(), tmp_path, version=5)
+    assert {path.name for path in tmp_path.iterdir()} == {"3", "00007", "x9", "-12", "8", "5"}
+
+
+def test_exports_at_the_same_time_do_not_clobber_each_other(tmp_path):
+    everybody = threading.Barrier(8)
+    paths = []
+
+    def write(content, version):
+        def fill(folder):
+            (folder / "content").write_text(content)
+            everybody.wait()
+
+        with contextlib.suppress(FileExistsError):
+            paths.append((write_version(tmp_path, version, fill), content))
+
+    calls = [(str(i), None if i < 6 else 1) for i in range(8)]
+    threads = [threading.Thread(target=write, args=call) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({path for path, _ in paths}) == len(paths) >= 6
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(p.name for p, _ in paths)
+    assert all((path / "content").read_text() == content for path, content in paths)
+
+
+def test_a_failed_export_leaves_nothing(tmp_path):
+    def fail(folder):
+        (folder / "content").write_text("half")
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        write_version(tmp_path, None, fail)
+    assert not list(tmp_path.iterdir())
+
+
+def test_bad_arguments_are_named(tmp_path):
+    with raises_only(
+        "Received an invalid value for argument `version`: expected a positive integer, got 0."
+    ):
+        export(small_model(), tmp_path, version=0)
+    with raises_only(
+        "Argument `rounding` rounds the actions on a memory, which only the kinds ('stack', "
+        "'list') have, got rounding=True with kind 'rnn'."
+    ):
+        export(small_model(), tmp_path, rounding=True)
+    with raises_only(
+        "A vocabulary of words is written with spaces between them: expected words without white "
+        "space, got 'a b'."
+    ):
+        export(small_model(["a b", "c"]), tmp_path)
+    keras.config.set_dtype_policy("float64")
+    with raises_only(
+        "A model is served in float32: expected one that computes in it, got one in float64."
+    ):
+        export(small_model(), tmp_path)
+    assert not list(tmp_path.iterdir())

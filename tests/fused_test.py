@@ -1,0 +1,259 @@
+"""Tests of the kernels themselves: populations, what is kept, and XLA's programs of them."""
+
+import functools
+import math
+import re
+
+import keras
+import numpy as np
+import pytest
+from test_case import STACK, each_kind, random
+
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("the kernels are TensorFlow's", allow_module_level=True)
+
+import tensorflow as tf
+
+from keras_stackrnn import fused, topology
+
+STEPS, REPLICAS, UNITS, BATCH, MEMORIES, ROWS, READ_DEPTH = 7, 3, 4, 2, 2, 6, 2
+
+
+def topology_of(kind, no_op=True):
+    cls = topology.Stack if kind is STACK else topology.List
+    return cls(len(kind.actions) - (not no_op), READ_DEPTH)
+
+
+def population(kind):
+    """Random inputs for `fused.scan`, the weights among them, by name."""
+    controls = topology_of(kind).num_actions * MEMORIES
+    shapes = {
+        "projected": (STEPS, REPLICAS, UNITS, BATCH),
+        "hidden": (REPLICAS, UNITS, BATCH),
+        "memory": (REPLICAS, ROWS, MEMORIES * BATCH),
+        "memory_kernel": (REPLICAS, UNITS, READ_DEPTH * MEMORIES),
+        "control_kernel": (REPLICAS, controls, UNITS),
+        "recurrent_kernel": (REPLICAS, UNITS, UNITS),
+        "control_bias": (REPLICAS, controls, 1),
+    }
+    draws = {name: random(*shape, seed=i) for i, (name, shape) in enumerate(shapes.items())}
+    draws["memory"] = np.where(draws["memory"] > 0, 1 / (1 + draws["memory"]), -1)
+    return {name: tf.constant(draw, tf.float64) for name, draw in draws.items()}
+
+
+def replica_of(tensors, replica):
+    return {
+        name: tensor[:, replica : replica + 1]
+        if name == "projected"
+        else tensor[replica : replica + 1]
+        for name, tensor in tensors.items()
+    }
+
+
+def run(options, tensors, control_noise=None):
+    """The results of a scan, and the gradients of all that went in."""
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        projected, hidden, memory, *_ = tensors.values()
+        weights = dict(list(tensors.items())[3:])
+        hiddens, controls, last = fused.scan(
+            options, projected, hidden, memory, weights, control_noise
+        )
+        loss = tf.reduce_sum(tf.sin(3 * hiddens))
+        if last is not None:
+            loss += tf.reduce_sum(tf.sin(3 * last))
+    return {"hiddens": hiddens, "controls": controls, "last": last}, tape.gradient(loss, tensors)
+
+
+def assert_close(ones, others):
+    for name, one in ones.items():
+        if one is not None:
+            np.testing.assert_allclose(one, others[name], rtol=1e-10, atol=1e-12, err_msg=name)
+
+
+@each_kind
+@pytest.mark.parametrize("whole_memory", [False, True])
+def test_replicas_are_as_if_each_were_alone(kind, whole_memory):
+    options = fused.Scan(topology_of(kind), "sigmoid", whole_memory=whole_memory)
+    tensors = population(kind)
+
+    results, gradients = run(options, tensors)
+
+    for replica in range(REPLICAS):
+        alone, gradients_alone = run(options, replica_of(tensors, replica))
+        for name in ("hiddens", "controls"):
+            np.testing.assert_allclose(results[name][:, replica], alone[name][:, 0], rtol=1e-12)
+        if whole_memory:
+            np.testing.assert_allclose(results["last"][replica], alone["last"][0], rtol=1e-12)
+        assert_close(replica_of(gradients, replica), gradients_alone)
+
+
+@each_kind
+@pytest.mark.parametrize("whole_memory", [False, True])
+def test_rows_kept_or_worked_out_again_give_the_same_gradients(kind, whole_memory):
+    (kept, kept_gradients), (again, gradients_again) = (
+        run(
+            fused.Scan(topology_of(kind), "tanh", whole_memory=whole_memory, keep_rows=keep_rows),
+            population(kind),
+        )
+        for keep_rows in (True, False)
+    )
+
+    assert_close(kept, again)
+    assert_close(kept_gradients, gradients_again)
+
+
+@each_kind
+def test_the_whole_memory_changes_no_prediction(kind):
+    tensors = population(kind)
+    parts, _ = run(fused.Scan(topology_of(kind), "sigmoid", whole_memory=False), tensors)
+    whole, _ = run(fused.Scan(topology_of(kind), "sigmoid", whole_memory=True), tensors)
+
+    assert_close(parts, whole)
+
+
+@each_kind
+def test_advance_gives_the_memory_that_the_pass_has_left_out(kind):
+    tensors = population(kind)
+    results, _ = run(fused.Scan(topology_of(kind), "sigmoid", whole_memory=True), tensors)
+
+    memory, lost = fused.advance(topology_of(kind), tensors["memory"], results["controls"])
+
+    np.testing.assert_allclose(memory, results["last"], rtol=1e-12)
+    for replica in range(REPLICAS):
+        alone = fused.advance(
+            topology_of(kind),
+            tensors["memory"][replica : replica + 1],
+            results["controls"][:, replica : replica + 1],
+        )
+        np.testing.assert_allclose(memory[replica], alone[0][0], rtol=1e-12)
+        np.testing.assert_allclose(lost[replica], alone[1][0], rtol=1e-12)
+
+
+@each_kind
+def test_noise_is_added_to_the_logits(kind):
+    """The same at every step and in every batch element it is one more bias."""
+    options = fused.Scan(topology_of(kind), "sigmoid")
+    tensors = population(kind)
+    bias = tensors.pop("control_bias")
+    noise = tf.broadcast_to(bias, [STEPS, *bias.shape[:2], BATCH])
+
+    noisy, noisy_gradients = run(options, tensors, noise)
+    biased, gradients = run(options, {**tensors, "control_bias": bias})
+
+    assert_close(noisy, biased)
+    assert_close(noisy_gradients, gradients)
+
+
+@each_kind
+def test_rounded_actions_are_those_of_the_largest_weights(kind):
+    tensors = population(kind)
+    kernel = topology_of(kind)
+    soft, _ = run(fused.Scan(kernel, "sigmoid"), tensors)
+    hard, _ = run(fused.Scan(kernel, "sigmoid", rounding=True), tensors)
+
+    soft_weights, _ = fused.split_controls(soft["controls"][:1])
+    weights, _ = fused.split_controls(hard["controls"])
+    weights, soft_weights = tf.concat(weights, axis=2), tf.concat(soft_weights, axis=2)
+
+    assert set(np.unique(weights)) == {0, 1}
+    np.testing.assert_array_equal(tf.reduce_sum(weights, axis=2), 1)
+    np.testing.assert_array_equal(tf.argmax(weights[0], axis=1), tf.argmax(soft_weights[0], axis=1))
+
+
+# As many as make all blocks, each as short as it may be.
+WINDOW = fused.BLOCKS * fused.SHORTEST_BLOCK
+
+
+@functools.cache
+def training_step(kind, steps, capacity, stateful=False):
+    """XLA's program for one step of training, as text."""
+    options = {"use_fused": True, "return_sequences": True, "stateful": stateful}
+    layer = kind.rnn(4, memories=2, capacity=capacity, **options)
+    inputs = tf.zeros((2, steps, 3))
+    layer.build(inputs.shape)
+
+    @tf.function(jit_compile=True)
+    def step(inputs):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(layer(inputs, training=True) ** 2)
+        weights = layer.trainable_weights
+        for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
+            weight.assign_sub(0.1 * gradient)
+        return loss
+
+    return step.experimental_get_compiler_ir(inputs)(stage="optimized_hlo")
+
+
+def loops_of(program):
+    """What each loop carries, as the text of its type."""
+    return re.findall(r"= \((.*?)\) while\(", program)
+
+
+BYTES = {"pred": 1, "s32": 4, "f32": 4}
+
+
+def bytes_of(shapes):
+    """The size of all arrays in the text of a type."""
+    return sum(
+        BYTES[dtype] * math.prod(int(size) for size in sizes.split(",") if size)
+        for dtype, sizes in re.findall(r"(\w+)\[([\d,]*)\]", shapes)
+    )
+
+
+def temporary_bytes(program):
+    """No less than what the program's own arrays take, those that its loops carry included."""
+    _, entry = re.split(r"^ENTRY ", program, flags=re.MULTILINE)
+    made = re.findall(r"= (\S+|\(.*?\)) ([\w-]+)\(", entry)
+    views = ("parameter", "tuple", "get-tuple-element", "bitcast")
+    return sum(bytes_of(shapes) for shapes, operation in made if operation not in views)
+
+
+@each_kind
+@pytest.mark.parametrize("stateful", [False, True], ids=["stateless", "stateful"])
+def test_a_step_of_training_has_only_the_loops_that_are_meant(kind, stateful):
+    program = training_step(kind, WINDOW, 2 * WINDOW, stateful)
+
+    # Each block of steps has one loop forward and one backward; a state that is carried, one more.
+    assert len(loops_of(program)) == 2 * fused.BLOCKS + stateful
+
+
+def test_steps_of_unknown_number_have_one_loop_forward_and_one_backward():
+    tensors = {name: tf.cast(tensor, tf.float32) for name, tensor in population(STACK).items()}
+    options = fused.Scan(topology_of(STACK), "sigmoid")
+
+    @tf.function(jit_compile=True)
+    def step(projected):
+        shape = tf.TensorShape([None, *projected.shape[1:]])
+        unknown = tf.compat.v1.placeholder_with_default(projected, shape)
+        return run(options, {**tensors, "projected": unknown})[1]
+
+    program = step.experimental_get_compiler_ir(tensors["projected"])(stage="optimized_hlo")
+    assert len(loops_of(program)) == 2
+
+
+@each_kind
+def test_a_step_of_training_never_leaves_the_device(kind):
+    program = training_step(kind, WINDOW, 2 * WINDOW)
+
+    operations = set(re.findall(r" ([a-z][\w-]*)\(", program))
+    assert {"while", "dot", "fusion"} <= operations
+    transfers = {"infeed", "outfeed", "send", "send-done", "recv", "recv-done", "custom-call"}
+    assert not operations & transfers
+
+
+@each_kind
+def test_memory_does_not_grow_with_capacity_beyond_the_windows_reach(kind):
+    beyond, far_beyond = (
+        temporary_bytes(training_step(kind, WINDOW, times * WINDOW)) for times in (2, 20)
+    )
+
+    assert far_beyond == beyond
+
+
+def test_memory_grows_linearly_with_the_window():
+    short, twice, four_times = (
+        temporary_bytes(training_step(STACK, times * WINDOW, 6)) for times in (1, 2, 4)
+    )
+
+    assert four_times - twice == pytest.approx(2 * (twice - short), rel=0.01)

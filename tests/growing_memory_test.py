@@ -1,0 +1,210 @@
+"""Tests that no element of StackRNN's and ListRNN's memories is lost, or that it is counted."""
+
+import keras
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_case import LIST, STACK, built, each_kind, obey, orders, random, to_numpy
+
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("memories grow with TensorFlow", allow_module_level=True)
+
+import tensorflow as tf
+
+FEATURES = 3
+each_path = pytest.mark.parametrize("use_fused", [True, False], ids=["fused", "loop"])
+each_rounding = pytest.mark.parametrize("rounding", [False, True], ids=["soft", "rounded"])
+
+
+UNITS = {STACK: 2, LIST: 3}
+
+
+def obedient(kind, memories=2, batch=1, **options):
+    layer = kind.rnn(UNITS[kind], memories=memories, use_recurrent_kernel=False, **options)
+    obey(layer, batch)
+    return layer
+
+
+def depth_of(layer, slots):
+    return tf.shape(slots)[1] / layer.cell.num_memories
+
+
+# What the orders leave of a memory without bounds, and of one of capacity 5 how much is lost.
+SESSIONS = [
+    (STACK, "PUSH " * 5, [0.5] * 5, 0),
+    (STACK, "PUSH " * 7 + "POP " * 4, [0.5] * 3, 2),
+    (STACK, "POP " * 3 + "PUSH " * 6 + "POP " * 9 + "PUSH " * 6, [0.5] * 6, 2),
+    (LIST, "INSERT " * 3, [0.5, 0.5, 0.5, -1, -1], 0),
+    (LIST, "INSERT " * 5 + "LEFT " * 2, [0.5] * 5, 2),
+    (LIST, "INSERT " * 3 + "LEFT " * 5, [-1] * 8 + [0.5] * 3, 3),
+    (LIST, "LEFT RIGHT " + "INSERT " * 2 + "RIGHT " * 3, [0.5] * 2 + [-1] * 7, 2),
+]
+each_session = pytest.mark.parametrize(
+    ("kind", "names", "left", "lost"),
+    SESSIONS,
+    ids=[f"{s[0].name}{i}" for i, s in enumerate(SESSIONS)],
+)
+
+
+@each_session
+@each_path
+@each_rounding
+def test_a_memory_without_bounds_is_as_deep_as_its_elements(
+    kind, names, left, lost, use_fused, rounding
+):
+    layer = obedient(kind, use_fused=use_fused, rounding=rounding, return_state=True)
+
+    _, _, slots = layer(orders(layer.cell, names, batch=2))
+
+    expected = np.repeat(left, 2)
+    np.testing.assert_array_equal(to_numpy(slots), [expected, expected])
+
+
+@each_session
+@each_path
+@each_rounding
+@pytest.mark.parametrize("stateful", [False, True])
+def test_lost_elements_are_counted(kind, names, left, lost, use_fused, rounding, stateful):
+    batch, memories = 3, 2
+    options = {"use_fused": use_fused, "rounding": rounding, "stateful": stateful}
+    layer = obedient(kind, memories, batch, capacity=5, **options)
+
+    layer(orders(layer.cell, names, batch))
+
+    assert float(layer.lost_elements.result()) == lost * batch * memories
+
+
+@each_kind
+@each_path
+@each_rounding
+@pytest.mark.parametrize("return_state", [False, True])
+def test_elements_of_the_initial_state_are_counted_too(kind, use_fused, rounding, return_state):
+    capacity, steps = 9, 3
+    options = {"capacity": capacity, "rounding": rounding, "return_state": return_state}
+    layer = obedient(kind, memories=1, use_fused=use_fused, **options)
+    full = [np.zeros((2, UNITS[kind])), np.full((2, capacity), 0.25)]
+
+    layer(orders(layer.cell, f"{layer.cell.actions[0]} " * steps, batch=2), initial_state=full)
+
+    assert float(layer.lost_elements.result()) == steps * 2
+
+
+@each_kind
+@settings(max_examples=12)
+@given(time=st.integers(1, 9), capacity=st.integers(2, 9), stateful=st.booleans())
+def test_both_paths_lose_as_much(kind, time, capacity, stateful):
+    inputs = random(2, time, FEATURES)
+    lost = []
+    for use_fused in (True, False):
+        layer = kind.rnn(
+            4, memories=2, capacity=capacity, no_op=True, use_fused=use_fused, stateful=stateful
+        )
+        built(layer, inputs)
+        for _ in range(2):
+            layer(inputs, training=True)
+        lost.append(float(layer.lost_elements.result()))
+
+    assert lost[0] == pytest.approx(lost[1], rel=1e-4, abs=1e-5)
+    reach = capacity if kind is STACK else capacity // 2 + 1
+    if time * (1 + stateful) < reach:
+        assert lost == [0, 0]
+
+
+@each_kind
+def test_losses_show_up_in_the_logs(kind):
+    layer = obedient(kind, memories=1, capacity=5)
+    model = keras.Sequential([layer])
+    model.compile("sgd", "mse")
+    write, *_ = layer.cell.actions
+    inputs = orders(layer.cell, f"{write} " * 9, batch=4)
+    targets = np.zeros((4, UNITS[kind]))
+    a_sequence = 4 if kind is STACK else 6
+
+    logs = model.fit(inputs, targets, epochs=2, batch_size=2, verbose=0).history
+    evaluated = model.evaluate(inputs, targets, verbose=0, return_dict=True)
+
+    assert logs["lost_elements"] == [4 * a_sequence] * 2
+    assert evaluated["lost_elements"] == 4 * a_sequence
+
+
+@each_kind
+@each_path
+@each_rounding
+def test_a_long_session_does_not_grow_for_nothing(kind, use_fused, rounding):
+    layer = obedient(kind, use_fused=use_fused, rounding=rounding, stateful=True)
+    layer(orders(layer.cell, f"{layer.cell.actions[0]} " * 2))
+    # Back and forth: a list has no way to drop an element.
+    session = {STACK: "PUSH PUSH PUSH POP POP POP", LIST: "LEFT LEFT LEFT RIGHT RIGHT RIGHT"}
+    for _ in range(12):
+        layer(orders(layer.cell, session[kind]))
+        assert depth_of(layer, layer.states[1]) == {STACK: 2, LIST: 3}[kind]
+
+
+@each_kind
+@each_path
+@each_rounding
+def test_reset_empties_a_grown_memory(kind, use_fused, rounding):
+    layer = obedient(
+        kind, use_fused=use_fused, rounding=rounding, stateful=True, return_sequences=True
+    )
+    write = orders(layer.cell, f"{layer.cell.actions[0]} " * 6)
+
+    layer(write)
+    assert depth_of(layer, layer.states[1]) == {STACK: 6, LIST: 11}[kind]
+    layer.reset_state()
+    assert depth_of(layer, layer.states[1]) == 2
+    np.testing.assert_array_equal(layer.states[1], np.full((1, 4), -1))
+    layer(write)
+    assert depth_of(layer, layer.states[1]) == {STACK: 6, LIST: 11}[kind]
+
+
+@each_kind
+@each_rounding
+@pytest.mark.parametrize("jit_compile", [False, True], ids=["graph", "jit"])
+def test_compiled_states_are_deep_enough(kind, rounding, jit_compile):
+    layer = obedient(kind, rounding=rounding, return_state=True)
+    inputs = tf.constant(orders(layer.cell, f"{layer.cell.actions[0]} " * 6))
+
+    _, _, slots = tf.function(layer, jit_compile=jit_compile)(inputs)
+
+    assert np.sum(slots == 0.5) == 6 * 2
+
+
+@each_kind
+@each_rounding
+def test_fit_carries_a_growing_memory(kind, rounding):
+    layer = obedient(kind, memories=1, batch=2, rounding=rounding, stateful=True)
+    model = keras.Sequential([keras.Input(batch_shape=(2, None, UNITS[kind])), layer])
+    model.compile("sgd", "mse", jit_compile=False)
+    inputs = orders(layer.cell, f"{layer.cell.actions[0]} " * 4, batch=6)
+
+    logs = model.fit(inputs, np.zeros((6, UNITS[kind])), batch_size=2, shuffle=False, verbose=0)
+
+    assert "lost_elements" not in logs.history
+    assert depth_of(layer, layer.states[1]) == {STACK: 12, LIST: 23}[kind]
+
+
+@each_kind
+def test_compiling_a_growing_state_says_what_is_missing(kind):
+    layer = obedient(kind, stateful=True)
+    inputs = tf.constant(orders(layer.cell, f"{layer.cell.actions[0]} " * 6))
+
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="jit_compile_with_stateful_needs_an_integer_capacity"
+    ):
+        tf.function(layer, jit_compile=True)(inputs)
+
+
+@each_kind
+def test_a_million_soft_steps_are_refused(kind):
+    layer = kind.rnn(4, memories=10)
+    layer.build((32, None, FEATURES))
+    million = tf.zeros((1, 1_000_000, FEATURES))
+    rows = 1_000_002 if kind is STACK else 2_000_002
+    needed = rows * 10 * 1_000_000 * 4 / 2**30
+
+    with pytest.raises(
+        ValueError, match=rf"would take about {needed:,.0f} GiB for 1,000,000 steps"
+    ):
+        layer(million, training=True)
