@@ -1,7 +1,7 @@
 """How fast one training step is: the layers of this package beside Keras' own.
 
     python benchmarks/train_step.py
-    python benchmarks/train_step.py --shapes=toy,list --rounds=25
+    python benchmarks/train_step.py --shapes=toy,replicas --rounds=25
 
 A step is forward, backward and an SGD update of a recurrent layer, compiled as one XLA program.
 Inputs are random: 8 features for the toy tasks, about the size of their alphabets, and 100 for the
@@ -215,6 +215,7 @@ def main() -> None:
         if name not in SHAPES:
             parser.error(f"expected --shapes of {', '.join(SHAPES)}, got {name!r}")
 
+    tf.get_logger().setLevel("ERROR")  # each variant is a function of its own, and means to be
     keras.utils.set_random_seed(0)
     rows = [row for name in names for row in measure(name, arguments.rounds)]
     print_table(rows)

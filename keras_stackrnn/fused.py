@@ -245,6 +245,12 @@ class _Pass:
 
     def backward_block(self, block, inputs, record, d_hiddens, d_hidden, d_memory):
         topology = self.topology
+        # Products with a transposed factor are slow, so it is transposed once, before the loop.
+        transposed = {
+            name: tf.transpose(inputs[name], [0, 2, 1])
+            for name in ("control_kernel", "memory_kernel", "recurrent_kernel")
+            if name in inputs
+        }
         all_rows = record["rows"] if "rows" in record else self.replay(block, record)
 
         def step(t, d_hidden, d_memory, d_before, d_controls):
@@ -264,15 +270,14 @@ class _Pass:
             d_control = _split_lanes(tf.concat([*d_logits, d_value], axis=1), inputs["projected"])
 
             d_hidden += d_hiddens[block.begin + t]
-            d_hidden += tf.matmul(inputs["control_kernel"], d_control, transpose_a=True)
+            d_hidden += transposed["control_kernel"] @ d_control
             d_pre = d_hidden * self.derivative(hidden)
-            d_read = tf.matmul(inputs["memory_kernel"], d_pre, transpose_a=True)
-            d_read = _join_lanes(d_read, topology.read_depth)
+            d_read = _join_lanes(transposed["memory_kernel"] @ d_pre, topology.read_depth)
             d_memory = _mix(weights, topology.moves_transposed(d_memory, block.head))
             d_memory += topology.read_transposed(d_read, block.head, block.rows)
             d_hidden = tf.zeros_like(d_hidden)
             if "recurrent_kernel" in inputs:
-                d_hidden = tf.matmul(inputs["recurrent_kernel"], d_pre, transpose_a=True)
+                d_hidden = transposed["recurrent_kernel"] @ d_pre
             return (
                 t - 1,
                 d_hidden,

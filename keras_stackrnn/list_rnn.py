@@ -23,7 +23,8 @@ class ListRNN(MemoryRNN):
         use_fused: `"auto"`, the default, runs the fused kernels where it can and the cell in a
             loop where it cannot: with a mask, with `unroll`, with an activation other than
             sigmoid, tanh, relu or linear, on another backend than TensorFlow. `True` raises
-            there, `False` always loops.
+            there, `False` always loops. In float64 only `True` fuses: of some sizes XLA (of
+            TensorFlow 2.21) miscompiles it.
         return_sequences: Boolean, whether to return the last output or all of them.
         return_state: Boolean, whether to return the last states, `[hidden, memory]`, as well.
         go_backwards: Boolean, whether to process the sequences backwards.

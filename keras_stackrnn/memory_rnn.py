@@ -108,6 +108,10 @@ class MemoryRNN(keras.layers.RNN):
             return "there is a mask"
         if self.unroll:
             return "unroll=True asks for a loop in Python"
+        is_list_in_float64 = self.cell.MEMORIES == "lists" and self.compute_dtype == "float64"
+        if self.use_fused == "auto" and is_list_in_float64:
+            # Compiled, not otherwise; but a layer cannot tell whether it is being compiled.
+            return "XLA (of TensorFlow 2.21) miscompiles lists of some sizes in float64"
         activation = self.cell.activation
         if keras.activations.serialize(activation) not in FUSED_ACTIVATIONS:
             name = getattr(activation, "__name__", type(activation).__name__)

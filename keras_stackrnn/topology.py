@@ -113,21 +113,21 @@ class List(Topology):
     def moves(self, memory, value, head):
         """What each action alone would leave: INSERT, LEFT, RIGHT, NO-OP."""
         edge = _edge(value, EMPTY)
-        inserted = tf.concat(
-            [memory[..., 1 : head + 1, :], value, memory[..., head + 1 :, :]], axis=-2
-        )
         towards_right = tf.concat([edge, memory[..., :-1, :]], axis=-2)
         towards_left = tf.concat([memory[..., 1:, :], edge], axis=-2)
+        # INSERT moves what is left of the head as RIGHT does, and leaves what is right of it.
+        row = tf.range(row_count(memory))[:, None]
+        inserted = tf.where(row < head, towards_left, tf.where(row > head, memory, value))
         return [inserted, towards_right, towards_left, memory][: self.num_actions]
 
     def moves_transposed(self, gradient, head):
         """Where each action alone would take the gradient; the written value's is left out."""
         zero = _edge(gradient[..., :1, :], 0.0)
-        from_inserted = tf.concat(
-            [zero, gradient[..., :head, :], gradient[..., head + 1 :, :]], axis=-2
-        )
         from_left = tf.concat([gradient[..., 1:, :], zero], axis=-2)
         from_right = tf.concat([zero, gradient[..., :-1, :]], axis=-2)
+        # INSERT moves the head's row and those left of it as RIGHT does, and leaves the others.
+        moved = (tf.range(row_count(gradient)) <= head)[:, None]
+        from_inserted = tf.where(moved, from_right, gradient)
         return [from_inserted, from_left, from_right, gradient][: self.num_actions]
 
     def lost(self, memory, weights):

@@ -1,111 +1,36 @@
 """Exported models: every signature, run as servers run it, against the Keras model."""
 
-import contextlib
 import functools
-import json
-import os
-import re
-import signal
-import subprocess
-import sys
-import threading
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from export_fixtures import (
+    CASES,
+    VOCABULARY,
+    Exports,
+    assert_close,
+    request_of,
+    sequences,
+    text_of,
+)
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import prediction_log_pb2
-from test_case import raises_only, run_python
 
-from keras_stackrnn.export import export
-from keras_stackrnn.export.versions import write_version
 from keras_stackrnn.export.warmup import RECORDS
 from keras_stackrnn.memory import EMPTY, action_weights
-from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
-from keras_stackrnn.serving.saved_model import SavedModel
+from keras_stackrnn.models import MEMORY_KINDS
 
-VOCABULARY = "ab."
-LENGTHS = [9, 0, 4, 1]
-CASES = {
-    "stack": {"kind": "stack", "memories": 2, "layers": 2, "no_op": True, "use_bias": True},
-    # What is served rounds because the export says so, and has forgotten the capacity.
-    "stack rounded": {"kind": "stack", "memories": 3, "capacity": 2},
-    "list": {"kind": "list", "memories": 2, "use_bias": True, "use_recurrent_kernel": True},
-    "list rounded": {
-        "kind": "list",
-        "memories": 3,
-        "read_depth": 3,
-        "embedding_size": 3,
-        "rounding": True,
-    },
-    "rnn": {"kind": "rnn"},
-    "lstm": {"kind": "lstm", "layers": 2, "embedding_size": 3},
-}
 WITH_MEMORY = [name for name in CASES if name not in ("rnn", "lstm")]
 # All cases run as TensorFlow Serving runs them; loading and tracing one in TensorFlow 2 will do.
 WAYS = [*((name, "in_session") for name in CASES), ("list", "eagerly")]
 
 
-def make_model(vocabulary=VOCABULARY, seed=0, **config):
-    model = NextSymbolModel(vocabulary=vocabulary, units=4, **config)
-    rng = np.random.default_rng(seed)
-    model.set_weights([rng.normal(scale=1.5, size=weight.shape) for weight in model.weights])
-    return model
-
-
-class Exported:
-    """A model and what became of it, to be run in two ways."""
-
-    def __init__(self, model, path):
-        self.model = model
-        self.path = path
-        config = tf.compat.v1.ConfigProto()
-        off = tf.compat.v1.OptimizerOptions.OFF
-        config.graph_options.optimizer_options.global_jit_level = off
-        self.session = SavedModel(path, config)
-        self.reference = Reference(model)
-
-    @functools.cached_property
-    def loaded(self):
-        return tf.saved_model.load(str(self.path))
-
-    def in_session(self, signature, **inputs):
-        """Runs a signature as TensorFlow Serving does."""
-        definition = self.session.signatures[signature]
-        feeds = {definition.inputs[name]: np.asarray(value) for name, value in inputs.items()}
-        fetched = dict(
-            zip(definition.fetches, self.session.run(feeds, definition.fetches), strict=True)
-        )
-        return {alias: fetched[name] for alias, name in definition.outputs.items()}
-
-    def eagerly(self, signature, **inputs):
-        """Runs a signature as TensorFlow 2 does."""
-        tensors = {name: tf.constant(value) for name, value in inputs.items()}
-        outputs = self.loaded.signatures[signature](**tensors)
-        return {name: tensor.numpy() for name, tensor in outputs.items()}
-
-
 @pytest.fixture(scope="module")
 def exports(tmp_path_factory):
-    """Exports on demand, each once."""
-    made = {}
-
-    def get(name):
-        if name not in made:
-            model, rounding = make_model(**CASES[name]), None
-            folder = tmp_path_factory.mktemp("export") / "m"
-            if name == "stack rounded":
-                rounding = True
-            path = export(model, folder, rounding=rounding)
-            if rounding:
-                model = model.twin(rounding=True, capacity=None)
-            made[name] = Exported(model, path)
-        return made[name]
-
-    yield get
-    for exported in made.values():
-        exported.session.close()
+    made = Exports(tmp_path_factory.mktemp("exports"))
+    yield made
+    made.close()
 
 
 @pytest.fixture(params=CASES)
@@ -128,62 +53,6 @@ def run(request, exports):
     return run
 
 
-class Reference:
-    """What the Keras model makes of one sequence."""
-
-    def __init__(self, model):
-        self.model = model
-        self.layers = []
-        features = model.embedding_size or len(model.vocabulary)
-        for layer in model.recurrent:
-            twin = type(layer).from_config({**layer.get_config(), "return_state": True})
-            twin.build((1, None, features))
-            twin.set_weights(layer.get_weights())
-            self.layers.append(twin)
-            features = model.units
-        self._run = tf.function(self._read, input_signature=[tf.TensorSpec([1, None], tf.int32)])
-
-    def _read(self, tokens):
-        states, sequences = [], self.model.embed(tokens)
-        for layer in self.layers:
-            sequences, *state = layer(sequences)
-            states.append([each[0] for each in state])
-        return tf.nn.softmax(self.model(tokens))[0], states
-
-    def probabilities(self, row):
-        """After each symbol, `[symbols, V]`."""
-        return self._run(tf.constant([row], tf.int32))[0].numpy().astype(float)
-
-    def states(self, row):
-        """Each layer's states after the last symbol."""
-        return [[each.numpy() for each in state] for state in self._run(tf.constant([row]))[1]]
-
-
-def sequences(lengths=LENGTHS, seed=1):
-    rng = np.random.default_rng(seed)
-    return [rng.integers(0, len(VOCABULARY), length).tolist() for length in lengths]
-
-
-def request_of(rows, columns=None, seed=None):
-    """Rows as a request, padded with 0, or with anything if there is a seed."""
-    lengths = np.array([len(row) for row in rows], np.int32)
-    shape = (len(rows), columns or max(lengths))
-    tokens = np.zeros(shape, np.int32)
-    if seed is not None:
-        tokens = np.random.default_rng(seed).integers(-9, 99, shape).astype(np.int32)
-    for row, each in enumerate(rows):
-        tokens[row, : len(each)] = each
-    return {"tokens": tokens, "lengths": lengths}
-
-
-def text_of(row):
-    return "".join(VOCABULARY[token] for token in row).encode()
-
-
-def assert_close(actual, expected):
-    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
-
-
 def assert_equal(actual, expected):
     assert actual.keys() == expected.keys()
     for name in actual:
@@ -201,6 +70,8 @@ def test_the_default_predicts_what_the_model_does(run):
             np.testing.assert_allclose(outputs["log_likelihood"][i], log_likelihood, atol=1e-5)
         else:
             assert outputs["log_likelihood"][i] == 0
+    logits = run.exported.model(np.array(rows[:1], np.int32))
+    assert_close(outputs["probabilities"][0], tf.nn.softmax(logits)[0, -1])
     np.testing.assert_array_equal(outputs["next_token"], outputs["probabilities"].argmax(axis=1))
     assert outputs["next_token"].dtype == np.int32
 
@@ -484,7 +355,12 @@ def last_actions(exported, row):
         (
             "generate",
             {"text": ["a"], "max_symbols": -1, "temperature": 1.0, "seed": np.int64(0)},
-            "Expected max_symbols between 0 and 100000, got -1",
+            "Expected max_symbols between 0 and 10000, got -1",
+        ),
+        (
+            "generate",
+            {"text": ["a"] * 101, "max_symbols": 10000, "temperature": 1.0, "seed": np.int64(0)},
+            "Expected at most 1000000 symbols for all texts together, got 101 times 10000",
         ),
         (
             "generate",
@@ -530,48 +406,6 @@ def test_what_is_wrong_with_a_request_is_an_invalid_argument(exports, signature,
     assert caught.value.error_code == tf.errors.INVALID_ARGUMENT
 
 
-def small_model(vocabulary=VOCABULARY, **config):
-    return make_model(vocabulary, **{"kind": "rnn", **config})
-
-
-def export_and_load(model, folder):
-    return Exported(model, export(model, folder / "m"))
-
-
-def test_words_are_set_apart_by_white_space(tmp_path):
-    exported = export_and_load(small_model(["<unk>", "the", "a", "cat", "<eos>"]), tmp_path)
-    texts = [b"the  cat\n<eos> a", "the größte <unk> cat".encode()]
-    outputs = exported.in_session("predict_text", text=texts)
-    for i, row in enumerate([[1, 3, 4, 2], [1, 0, 0, 3]]):
-        assert_close(outputs["probabilities"][i], exported.reference.probabilities(row)[-1])
-    options = {"max_symbols": np.int32(4), "temperature": np.float32(9), "seed": np.int64(1)}
-    text = exported.in_session("generate", text=[b"the"], **options)["text"][0].decode()
-    assert len(text.split(" ")) == 4
-    assert set(text.split(" ")) <= set(exported.model.vocabulary)
-
-
-def test_the_end_of_a_line_ends_a_line_of_characters(tmp_path):
-    letters = [chr(ord("a") + i) for i in range(26)]
-    exported = export_and_load(small_model([*letters, "é", " ", "<eos>"]), tmp_path)
-    outputs = exported.in_session("predict_text", text=["é a\nb".encode()])
-    expected = exported.reference.probabilities([26, 27, 0, 28, 1])[-1]
-    assert_close(outputs["probabilities"][0], expected)
-    assert outputs["top_symbols"].shape == outputs["top_probabilities"].shape == (1, 10)
-    options = {"max_symbols": np.int32(200), "temperature": np.float32(50), "seed": np.int64(1)}
-    text = exported.in_session("generate", text=[b""], **options)["text"][0].decode()
-    assert len(text) == 200
-    assert {"é", " ", "\n"} < set(text)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="expected one of 29 symbols, got !"):
-        exported.in_session("predict_text", text=[b"a!"])
-
-
-def test_the_configuration_is_there_to_be_read(exports):
-    path = exports("stack rounded").path / "assets.extra" / "model.json"
-    described = json.loads(path.read_text())
-    assert described["vocabulary"] == list(VOCABULARY)
-    assert (described["rounding"], described["capacity"]) == (True, None)
-
-
 def test_nothing_is_compiled(exported, tmp_path):
     assert not compiled_nodes(exported.path)
     module = tf.Module()
@@ -604,152 +438,3 @@ def test_warm_up_has_a_request_for_each_signature(exported):
         assert exported.in_session(name, **inputs)
         signatures.add(name)
     assert signatures == set(exported.session.signatures) - {"__saved_model_init_op"}
-
-
-STEPS_ELSEWHERE = """
-import json, sys
-import tensorflow as tf
-model = tf.saved_model.load(sys.argv[1])
-row = json.loads(sys.argv[2])
-states = model.signatures["initial_state"](batch_size=tf.constant(1))
-for token in row:
-    states = model.signatures["step"](
-        tokens=tf.constant([[token]]), lengths=tf.constant([1]), **states
-    )
-    probabilities = states.pop("probabilities")
-assert "keras_stackrnn" not in sys.modules
-print(json.dumps(probabilities.numpy()[0].tolist()))
-"""
-
-
-def test_another_process_needs_nothing_but_tensorflow(exports):
-    exported, row = exports("list rounded"), sequences([12])[0]
-    printed = run_python("-c", STEPS_ELSEWHERE, str(exported.path), json.dumps(row))
-    assert_close(json.loads(printed), exported.reference.probabilities(row)[-1])
-
-
-def test_saved_model_cli_runs_it(exports, tmp_path):
-    exported = exports("stack rounded")
-    request = request_of([[0, 1, 1], [2]])
-    for name, array in request.items():
-        np.save(tmp_path / f"{name}.npy", array)
-    run_python(
-        *("-m", "tensorflow.python.tools.saved_model_cli", "run"),
-        *("--dir", str(exported.path), "--tag_set", "serve", "--signature_def", "score"),
-        *("--inputs", ";".join(f"{name}={tmp_path / name}.npy" for name in request)),
-        *("--outdir", str(tmp_path)),
-    )
-    expected = exported.in_session("score", **request)
-    for name, value in expected.items():
-        np.testing.assert_array_equal(np.load(tmp_path / f"{name}.npy"), value)
-
-
-EXPORTS_FOR_EVER = """
-import itertools, sys
-from keras_stackrnn.export import export
-from keras_stackrnn.models import NextSymbolModel
-model = NextSymbolModel("rnn", "ab", units=2)
-for _ in itertools.count():
-    export(model, sys.argv[1])
-"""
-
-
-def test_a_killed_export_leaves_no_half_version(tmp_path):
-    """Whoever looks, at any time, finds whole versions only."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-c", EXPORTS_FOR_EVER, str(tmp_path)]
-    with subprocess.Popen(command, env=environment) as process:
-        try:
-            # The second export has its folder for about as long as it takes.
-            while process.poll() is None and not is_writing_the_second(tmp_path):
-                assert all(is_whole(path) for path in versions(tmp_path))
-        finally:
-            process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-    assert {path.name for path in versions(tmp_path)} == {"1"}
-    assert all(is_whole(path) for path in versions(tmp_path))
-    assert export(small_model(), tmp_path).name == "2"
-
-
-def versions(folder):
-    return [path for path in folder.iterdir() if path.name.isdecimal()]
-
-
-def is_writing_the_second(folder):
-    started = [path for path in folder.iterdir() if not path.name.isdecimal()]
-    return bool(versions(folder) and started)
-
-
-def is_whole(path):
-    files = ("saved_model.pb", "variables/variables.index", RECORDS, "assets.extra/model.json")
-    return all((path / file).stat().st_size for file in files)
-
-
-def test_the_next_version_is_one_more_than_the_latest(tmp_path):
-    for name in ("3", "00007", "x9", "-12"):
-        (tmp_path / name).mkdir()
-    write_version(tmp_path, None, lambda folder: (folder / "content").touch())
-    write_version(tmp_path, 5, lambda folder: (folder / "content").touch())
-    message = (
-        f"There is a version 5 in {tmp_path} already: expected a new number, or none for the next "
-        "free one."
-    )
-    with pytest.raises(FileExistsError, match=f"^{re.escape(message)}$"):
-        export(small_model(), tmp_path, version=5)
-    assert {path.name for path in tmp_path.iterdir()} == {"3", "00007", "x9", "-12", "8", "5"}
-
-
-def test_exports_at_the_same_time_do_not_clobber_each_other(tmp_path):
-    everybody = threading.Barrier(8)
-    paths = []
-
-    def write(content, version):
-        def fill(folder):
-            (folder / "content").write_text(content)
-            everybody.wait()
-
-        with contextlib.suppress(FileExistsError):
-            paths.append((write_version(tmp_path, version, fill), content))
-
-    calls = [(str(i), None if i < 6 else 1) for i in range(8)]
-    threads = [threading.Thread(target=write, args=call) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len({path for path, _ in paths}) == len(paths) >= 6
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(p.name for p, _ in paths)
-    assert all((path / "content").read_text() == content for path, content in paths)
-
-
-def test_a_failed_export_leaves_nothing(tmp_path):
-    def fail(folder):
-        (folder / "content").write_text("half")
-        raise OSError("the disk is full")
-
-    with pytest.raises(OSError, match="the disk is full"):
-        write_version(tmp_path, None, fail)
-    assert not list(tmp_path.iterdir())
-
-
-def test_bad_arguments_are_named(tmp_path):
-    with raises_only(
-        "Received an invalid value for argument `version`: expected a positive integer, got 0."
-    ):
-        export(small_model(), tmp_path, version=0)
-    with raises_only(
-        "Argument `rounding` rounds the actions on a memory, which only the kinds ('stack', "
-        "'list') have, got rounding=True with kind 'rnn'."
-    ):
-        export(small_model(), tmp_path, rounding=True)
-    with raises_only(
-        "A vocabulary of words is written with spaces between them: expected words without white "
-        "space, got 'a b'."
-    ):
-        export(small_model(["a b", "c"]), tmp_path)
-    keras.config.set_dtype_policy("float64")
-    with raises_only(
-        "A model is served in float32: expected one that computes in it, got one in float64."
-    ):
-        export(small_model(), tmp_path)
-    assert not list(tmp_path.iterdir())

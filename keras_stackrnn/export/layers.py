@@ -227,7 +227,7 @@ class _RoundedMemory(NamedTuple):
     @classmethod
     def of(cls, cell, rows, steps):
         kind = pointer.StackPointers if cell.MEMORIES == "stacks" else pointer.ListPointers
-        return cls(kind.of(tf.transpose(rows)).grown_for(steps + 1).in_place())
+        return cls(kind.of(tf.transpose(rows)).with_room_for(steps + 1).in_place())
 
     def read(self, cell):
         return tf.stack(self.pointers.read(cell.read_depth))

@@ -15,7 +15,10 @@ def require(tensor, condition, *message):
         part if isinstance(part, str) or part.dtype == tf.string else tf.strings.as_string(part)
         for part in message
     ]
-    with tf.control_dependencies([tf.debugging.Assert(condition, [tf.strings.join(parts)])]):
+    # `tf.debugging.Assert` would put every check into a branch with functions of its own, and a
+    # server takes the longer to load them.
+    check = tf.raw_ops.Assert(condition=condition, data=[tf.strings.join(parts)])
+    with tf.control_dependencies([check]):
         return tf.identity(tensor)
 
 

@@ -49,6 +49,11 @@ def export(
     """
     if version is not None:
         version = require_positive_integer("version", version)
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            "A SavedModel is written with TensorFlow: expected Keras to run on the backend "
+            f"'tensorflow', got '{keras.backend.backend()}'."
+        )
     if model.compute_dtype != "float32":
         raise ValueError(
             "A model is served in float32: expected one that computes in it, got one in "

@@ -11,7 +11,9 @@ from keras_stackrnn.export.symbols import Symbols
 from keras_stackrnn.memory import EMPTY
 
 TOP_SYMBOLS = 10
-MAX_GENERATED = 100_000
+# Of one text, and of all texts of a request: a small request cannot take all of a server's memory.
+MAX_GENERATED = 10_000
+MAX_GENERATED_TOGETHER = 1_000_000
 
 _TOKENS = tf.TensorSpec([None, None], tf.int32, "tokens")
 _LENGTHS = tf.TensorSpec([None], tf.int32, "lengths")
@@ -165,6 +167,14 @@ class Signatures:
             limits,
             tf.boolean_mask(limits, (limits < 0) | (limits > MAX_GENERATED)),
             f"Expected max_symbols between 0 and {MAX_GENERATED}",
+        )
+        limits = require(
+            limits,
+            batch[0] <= MAX_GENERATED_TOGETHER // tf.maximum(longest(limits), 1),
+            f"Expected at most {MAX_GENERATED_TOGETHER} symbols for all texts together, got ",
+            batch[0],
+            " times ",
+            longest(limits),
         )
         is_right = (temperatures >= 0) & tf.math.is_finite(temperatures)
         temperatures = require_none(

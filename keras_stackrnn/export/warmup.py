@@ -19,7 +19,7 @@ def write_warmup_records(folder: Path, reader: Reader, symbols: Symbols) -> None
     with tf.io.TFRecordWriter(str(path)) as writer:
         for signature, inputs in _requests(reader, symbols).items():
             request = predict_pb2.PredictRequest()
-            request.model_spec.name = folder.parent.name
+            request.model_spec.name = folder.resolve().parent.name
             request.model_spec.signature_name = signature
             for name, value in inputs.items():
                 request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
