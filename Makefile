@@ -11,8 +11,9 @@ BAZEL := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" bazel
 demo: $(INSTALLED)
 	$(RUN) -m keras_stackrnn.demo
 
+# Most of the time goes into compiling, one core at a time: two processes take little more than half of it.
 test: $(INSTALLED)
-	$(RUN) -m pytest
+	$(RUN) -m pytest -n 2 --dist loadfile
 
 test-slow: $(INSTALLED)
 	$(RUN) -m pytest -m slow

@@ -33,8 +33,8 @@ def in_rows(kind, slots, memories, rows):
     return tf.pad(slots, [[0, 0], edges], constant_values=tf.constant(-1, slots.dtype))
 
 
-def states_of(batch, units, memories, rows, seed=1):
+def states_of(batch, units, memories, rows, dtype="float64", seed=1):
     """A hidden state, and memories that are empty in places."""
     hidden, slots = random(batch, units, seed=seed), random(batch, rows * memories, seed=seed + 1)
     slots = np.where(slots > 0, 1 / (1 + slots), -1)
-    return [tf.constant(state, tf.float64) for state in (hidden, slots)]
+    return [tf.constant(state, dtype) for state in (hidden, slots)]

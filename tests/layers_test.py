@@ -1,6 +1,7 @@
 """Tests that StackRNN and ListRNN, fused, give what their cells give in `keras.layers.RNN`.
 
-Outputs, states and all gradients, in float64, where an error cannot hide behind rounding.
+Outputs, states and all gradients, in float64, where an error cannot hide behind rounding; but
+compiled in float32, since XLA (of TensorFlow 2.21) miscompiles lists of some sizes in float64.
 """
 
 import keras
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_case import each_kind, random
+from test_case import LIST, each_kind, random
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("only TensorFlow has fused kernels", allow_module_level=True)
@@ -17,6 +18,11 @@ import tensorflow as tf
 from layer_case import FEATURES, fused_and_loop, in_rows, states_of
 
 from keras_stackrnn import fused
+
+PRECISIONS = {
+    "graph": ("float64", {"rtol": 1e-9, "atol": 1e-11}),
+    "jit": ("float32", {"rtol": 1e-4, "atol": 1e-4}),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -114,10 +120,11 @@ WAYS = [
 @pytest.mark.parametrize(("name", "sizes", "way"), WAYS)
 def test_compiled_with_known_and_unknown_sizes(kind, name, sizes, way):
     batch, time, start = 3, 11, 4
+    dtype, tolerance = PRECISIONS[way]
     options = {"units": 4, "memories": 2, "return_sequences": True, **COMPILED[name]}
-    layer, loop = fused_and_loop(kind, options, ample=start + 2 * time)
-    inputs = tf.constant(random(batch, time, FEATURES), tf.float64)
-    states = states_of(batch, 4, 2, options["capacity"] or start)
+    layer, loop = fused_and_loop(kind, options, ample=start + 2 * time, dtype=dtype)
+    inputs = tf.constant(random(batch, time, FEATURES), dtype)
+    states = states_of(batch, 4, 2, options["capacity"] or start, dtype)
 
     def run(inputs, *states):
         return results_and_gradients(kind, layer, inputs, list(states), training=True)
@@ -126,31 +133,32 @@ def test_compiled_with_known_and_unknown_sizes(kind, name, sizes, way):
     if sizes == "unknown":
         slots = None if options["capacity"] is None else options["capacity"] * 2
         shapes = [[None, None, FEATURES], [None, 4], [None, slots]]
-        signature = [tf.TensorSpec(shape, tf.float64) for shape in shapes]
+        signature = [tf.TensorSpec(shape, dtype) for shape in shapes]
     compiled = tf.function(run, input_signature=signature, jit_compile=way == "jit")
 
     expected = results_and_gradients(
         kind, loop, inputs, states, training=True, rows=loop.cell.capacity
     )
-    assert_agree(kind, layer, loop, compiled(inputs, *states), expected)
+    assert_agree(kind, layer, loop, compiled(inputs, *states), expected, **tolerance)
 
 
 @each_kind
 @pytest.mark.parametrize(("capacity", "way"), [(5, "graph"), (30, "graph"), (12, "jit")])
 def test_stateful_over_several_windows(kind, capacity, way):
+    dtype, tolerance = PRECISIONS[way]
     options = {"units": 4, "memories": 3, "capacity": capacity, "return_sequences": True}
-    layer, loop = fused_and_loop(kind, {**options, "stateful": True})
+    layer, loop = fused_and_loop(kind, {**options, "stateful": True}, dtype=dtype)
 
     def run(inputs):
         return results_and_gradients(kind, layer, inputs, training=True)
 
     compiled = tf.function(run, jit_compile=way == "jit")
     for window in range(3):
-        inputs = tf.constant(random(2, 6, FEATURES, seed=window), tf.float64)
+        inputs = tf.constant(random(2, 6, FEATURES, seed=window), dtype)
         expected = results_and_gradients(kind, loop, inputs, training=True)
-        assert_agree(kind, layer, loop, compiled(inputs), expected)
+        assert_agree(kind, layer, loop, compiled(inputs), expected, **tolerance)
         for one, other in zip(layer.states, loop.states, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
+            np.testing.assert_allclose(one, other, **tolerance)
 
 
 @each_kind
@@ -183,3 +191,20 @@ def test_in_float32_up_to_its_rounding(kind):
 
     expected = results_and_gradients(kind, loop, inputs, training=True)
     assert_agree(kind, layer, loop, compiled(), expected, rtol=2e-4, atol=2e-4)
+
+
+def test_lists_in_float64_are_left_to_the_loop():
+    """Of this size XLA's program of the kernels computes, and even writes, something else."""
+    options = {"units": 4, "memories": 2, "capacity": 9, "return_sequences": True}
+    fused_layer, loop = fused_and_loop(LIST, options)
+    layer = LIST.layer.from_config({**fused_layer.get_config(), "use_fused": "auto"})
+    layer.build((2, None, FEATURES))
+    layer.set_weights(fused_layer.get_weights())
+    inputs = tf.constant(random(2, 6, FEATURES), tf.float64)
+
+    compiled = tf.function(
+        lambda: results_and_gradients(LIST, layer, inputs, training=True), jit_compile=True
+    )
+
+    expected = results_and_gradients(LIST, loop, inputs, training=True)
+    assert_agree(LIST, layer, loop, compiled(), expected)
