@@ -3,9 +3,12 @@
     python train.py --task=anbn
     python train.py --task=memorize --model=list --seed=7 --output_dir=runs/memorize-list
     python train.py --task=anbncn --model=lstm --units=100 --layers=2 --minutes=5
+    python train.py --task=penn_treebank --manual_dir=DIR --model=lstm
+    python train.py --task=text --train_file=FILE --level=char
     python train.py --task=anbn --resume
 
-What is not said comes from the task's recipe, in keras_stackrnn/training/recipes.py.
+What is not said comes from the task's recipe, in keras_stackrnn/training/recipes.py, or for text in
+language_recipes.py beside it.
 """
 
 import dataclasses
@@ -15,10 +18,17 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-from absl import app, flags
+from absl import app, flags, logging
 
-from keras_stackrnn.training import InterruptedRunError, RunError, TrainingConfig, train
+from keras_stackrnn.training import (
+    InterruptedRunError,
+    LanguageModelConfig,
+    RunError,
+    TrainingConfig,
+    train,
+)
 from keras_stackrnn.training.config import flag_of, kind_of
+from keras_stackrnn.training.language_recipes import TASKS as LANGUAGE_TASKS
 from keras_stackrnn.training.report import read_config
 
 _DEFINE = {
@@ -30,10 +40,10 @@ _DEFINE = {
 
 
 def define_flags(values: flags.FlagValues) -> None:
-    """Adds a flag for every value of a `TrainingConfig`, and two for what to do with the folder."""
-    for field in dataclasses.fields(TrainingConfig):
+    """Adds a flag for every value of a configuration, and two for what to do with the folder."""
+    for name, field in _fields().items():
         kind, _ = kind_of(field.type)
-        _DEFINE[kind](flag_of(field.name), None, field.metadata["help"], flag_values=values)
+        _DEFINE[kind](_flag_of(name), None, field.metadata["help"], flag_values=values)
     flags.DEFINE_boolean(
         "resume",
         False,
@@ -48,26 +58,40 @@ def define_flags(values: flags.FlagValues) -> None:
     )
 
 
-def config_from_flags(values: flags.FlagValues) -> TrainingConfig:
+def _fields() -> dict[str, dataclasses.Field]:
+    """The values of both kinds of configuration; where both have one, the help is for both."""
+    fields = {field.name: field for field in dataclasses.fields(LanguageModelConfig)}
+    return fields | {field.name: field for field in dataclasses.fields(TrainingConfig)}
+
+
+def _flag_of(name: str) -> str:
+    is_ours = name in TrainingConfig.__dataclass_fields__
+    return flag_of(name) if is_ours else LanguageModelConfig.flag_of(name)
+
+
+def config_from_flags(values: flags.FlagValues) -> TrainingConfig | LanguageModelConfig:
     """The configuration that the command line asks for; ValueError or RunError says what is wrong
     with it."""
     given = {
-        field.name: values[flag_of(field.name)].value
-        for field in dataclasses.fields(TrainingConfig)
-        if values[flag_of(field.name)].present
+        name: values[_flag_of(name)].value for name in _fields() if values[_flag_of(name)].present
     }
     if values.resume and values.overwrite:
         raise ValueError("--resume goes on with a run and --overwrite replaces it, got both.")
     if "task" not in given and not (values.resume and "output_dir" in given):
         raise ValueError("--task is missing: give the name of a pattern, as in --task=anbn.")
     if not values.resume:
-        return TrainingConfig.from_recipe(**given)
+        is_language = given["task"] in LANGUAGE_TASKS
+        return (LanguageModelConfig if is_language else TrainingConfig).from_recipe(**given)
     given.setdefault("output_dir", f"runs/{given.get('task')}")
-    return dataclasses.replace(read_config(Path(given["output_dir"])), **given)
+    config = read_config(Path(given["output_dir"]))
+    for name in given.keys() - config.to_json().keys():
+        raise ValueError(f"The run in {given['output_dir']} has no value {name!r}.")
+    return dataclasses.replace(config, **given)
 
 
 def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> None:
     """Trains as the flags say; a fault ends the program with one sentence."""
+    logging.set_verbosity(logging.WARNING)
     try:
         if len(arguments) > 1:
             raise ValueError(f"Everything is a flag, got {arguments[1]!r}.")

@@ -1,15 +1,14 @@
 """What StackCell and ListCell share: arguments, weights and the controller's step."""
 
 import inspect
-import operator
 
-import keras
-from keras import activations, constraints, initializers, ops, regularizers
+from keras import ops
 
 from keras_stackrnn import memory
+from keras_stackrnn.recurrent_cell import RecurrentCell, add_bias, require_positive_integer
 
 
-class MemoryCell(keras.layers.Layer):
+class MemoryCell(RecurrentCell):
     """Base of the cells: a simple recurrent cell that reads its memories and acts on them.
 
     A subclass says which actions there are, what they do to the memories and what is read. One
@@ -49,35 +48,25 @@ class MemoryCell(keras.layers.Layer):
                     "Argument `read_depth` cannot be above `capacity`: "
                     f"expected at most {capacity}, got {read_depth}."
                 )
-        options = {name: kwargs.pop(name, default) for name, default in self._weight_options()}
-        super().__init__(**kwargs)
-        self.units = units
+        super().__init__(units, use_bias, activation, **kwargs)
         self.num_memories = num_memories
         self.capacity = capacity
         self.read_depth = read_depth
         self.no_op = no_op
         self.use_recurrent_kernel = use_recurrent_kernel
-        self.use_bias = use_bias
         self.rounding = rounding
-        self.activation = require_activation(activation)
-        for name, value in options.items():
-            setattr(self, name, _WEIGHT_OPTION_KINDS[name.rsplit("_", 1)[1]].get(value))
         self.output_size = units
 
     @classmethod
-    def _weight_options(cls):
-        """Yields the name and the default of every initializer, regularizer and constraint."""
-        for prefix, initializer in (
-            ("kernel", "glorot_uniform"),
-            ("recurrent", "orthogonal"),
-            ("memory", "glorot_uniform"),
-            ("action", "glorot_uniform"),
-            (cls.WRITE, "glorot_uniform"),
-            ("bias", "zeros"),
-        ):
-            yield f"{prefix}_initializer", initializer
-            yield f"{prefix}_regularizer", None
-            yield f"{prefix}_constraint", None
+    def weight_initializers(cls):
+        return {
+            "kernel": "glorot_uniform",
+            "recurrent": "orthogonal",
+            "memory": "glorot_uniform",
+            "action": "glorot_uniform",
+            cls.WRITE: "glorot_uniform",
+            "bias": "zeros",
+        }
 
     @classmethod
     def argument_names(cls) -> list[str]:
@@ -124,26 +113,6 @@ class MemoryCell(keras.layers.Layer):
         self.action_bias = self._add_bias("action_bias", controls)
         setattr(self, f"{self.WRITE}_bias", self._add_bias(f"{self.WRITE}_bias", self.num_memories))
 
-    def _add_kernel(self, prefix, shape):
-        return self.add_weight(
-            shape=shape,
-            name=prefix if prefix == "kernel" else f"{prefix}_kernel",
-            initializer=getattr(self, f"{prefix}_initializer"),
-            regularizer=getattr(self, f"{prefix}_regularizer"),
-            constraint=getattr(self, f"{prefix}_constraint"),
-        )
-
-    def _add_bias(self, name, size):
-        if not self.use_bias:
-            return None
-        return self.add_weight(
-            shape=(size,),
-            name=name,
-            initializer=self.bias_initializer,
-            regularizer=self.bias_regularizer,
-            constraint=self.bias_constraint,
-        )
-
     def call(self, inputs, states, training=None):
         self.check_step_shape(inputs.shape)
         self.check_inputs(inputs)
@@ -158,13 +127,13 @@ class MemoryCell(keras.layers.Layer):
         before = before + ops.matmul(self.read(slots), self.memory_kernel)
         if self.use_recurrent_kernel:
             before = before + ops.matmul(hidden, self.recurrent_kernel)
-        hidden = self.activation(_add(before, self.bias))
+        hidden = self.activation(add_bias(before, self.bias))
 
-        logits = _add(ops.matmul(hidden, self.action_kernel), self.action_bias)
+        logits = add_bias(ops.matmul(hidden, self.action_kernel), self.action_bias)
         actions = memory.action_weights(
             memory.unflatten(logits, self.num_memories), rounding=self.rounding and not training
         )
-        value = ops.sigmoid(_add(ops.matmul(hidden, self.write_kernel), self.write_bias))
+        value = ops.sigmoid(add_bias(ops.matmul(hidden, self.write_kernel), self.write_bias))
         after = memory.flatten(self.update(slots, actions, value))
         return hidden, after, self.lost(slots, actions)
 
@@ -194,41 +163,14 @@ class MemoryCell(keras.layers.Layer):
 
     def get_config(self):
         config = {
-            "units": self.units,
             f"num_{self.MEMORIES}": self.num_memories,
             "capacity": self.capacity,
             "read_depth": self.read_depth,
             "no_op": self.no_op,
             "use_recurrent_kernel": self.use_recurrent_kernel,
-            "use_bias": self.use_bias,
             "rounding": self.rounding,
-            "activation": activations.serialize(self.activation),
         }
-        for name, _ in self._weight_options():
-            kind = _WEIGHT_OPTION_KINDS[name.rsplit("_", 1)[1]]
-            config[name] = kind.serialize(getattr(self, name))
         return {**super().get_config(), **config}
-
-    def check_step_shape(self, shape):
-        if len(shape) != 2 or shape[-1] is None:
-            raise ValueError(
-                f"{type(self).__name__} expects one-hot or embedded inputs of shape "
-                "(batch, features) at each step, with the number of features known, "
-                f"got shape {tuple(shape)}."
-            )
-
-    def check_inputs(self, inputs):
-        dtype = keras.backend.standardize_dtype(inputs.dtype)
-        if "float" not in dtype:
-            raise ValueError(
-                f"{type(self).__name__} expects floating-point inputs, got dtype {dtype}: "
-                "one-hot encode or embed token ids first."
-            )
-        if inputs.shape[-1] != self.kernel.shape[0]:
-            raise ValueError(
-                f"{type(self).__name__} was built for {self.kernel.shape[0]} input features, "
-                f"got {inputs.shape[-1]} (inputs of shape {tuple(inputs.shape)})."
-            )
 
     def check_states(self, states):
         if len(states) != 2:
@@ -250,38 +192,3 @@ class MemoryCell(keras.layers.Layer):
                     f"{type(self).__name__} expects a {name} state of shape (batch, {expected}, "
                     f"got shape {tuple(state.shape)}."
                 )
-
-
-_WEIGHT_OPTION_KINDS = {
-    "initializer": initializers,
-    "regularizer": regularizers,
-    "constraint": constraints,
-}
-
-
-def require_positive_integer(name: str, value) -> int:
-    """Returns an integer of any kind, NumPy's too, as the `int` that serialises."""
-    try:
-        integer = 0 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        integer = 0
-    if integer <= 0:
-        raise ValueError(
-            f"Received an invalid value for argument `{name}`: expected a positive integer, "
-            f"got {value!r}."
-        )
-    return integer
-
-
-def require_activation(value):
-    try:
-        return activations.get(value)
-    except ValueError:
-        raise ValueError(
-            "Received an invalid value for argument `activation`: expected the name of a Keras "
-            f"activation or a callable, got {value!r}."
-        ) from None
-
-
-def _add(tensor, bias):
-    return tensor if bias is None else tensor + bias

@@ -4,11 +4,12 @@ import keras
 from keras import ops
 
 from keras_stackrnn.list_rnn import ListRNN
-from keras_stackrnn.memory_cell import require_positive_integer
+from keras_stackrnn.recurrent_cell import require_positive_integer
+from keras_stackrnn.srcn_cell import SRCNCell
 from keras_stackrnn.stack_rnn import StackRNN
 
 MEMORY_KINDS = ("stack", "list")
-KINDS = (*MEMORY_KINDS, "rnn", "lstm")
+KINDS = (*MEMORY_KINDS, "rnn", "lstm", "srcn")
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
@@ -19,8 +20,8 @@ class NextSymbolModel(keras.Model):
     `.keras` file knows its symbols.
 
     Args:
-        kind: `"stack"`, `"list"`, `"rnn"` or `"lstm"`: `StackRNN`, `ListRNN`, or Keras' own
-            `SimpleRNN` or `LSTM`.
+        kind: `"stack"`, `"list"`, `"rnn"`, `"lstm"` or `"srcn"`: `StackRNN`, `ListRNN`, Keras' own
+            `SimpleRNN` or `LSTM`, or an `RNN` of `SRCNCell`.
         vocabulary: Sequence of distinct strings; a symbol's place is its token id.
         units: Positive integer, the number of hidden units of a layer.
         layers: Positive integer, the number of recurrent layers.
@@ -32,6 +33,7 @@ class NextSymbolModel(keras.Model):
         use_recurrent_kernel: Boolean, whether hidden units see the ones before them directly;
             only stacks and lists can do without.
         use_bias: Boolean, whether the layers and the output have biases.
+        context_units: Number of slow context units of a layer; only for `"srcn"`.
         embedding_size: Size of a trained embedding of the symbols; `None`: one-hot.
         task: Name of what the model was trained on; optional.
 
@@ -61,6 +63,7 @@ class NextSymbolModel(keras.Model):
         use_bias=False,
         embedding_size=None,
         task=None,
+        context_units=40,
         **kwargs,
     ):
         if kind not in KINDS:
@@ -93,6 +96,7 @@ class NextSymbolModel(keras.Model):
         self.use_bias = use_bias
         self.embedding_size = embedding_size
         self.task = task
+        self.context_units = context_units
 
         self.embedding = None
         if embedding_size is not None:
@@ -109,6 +113,9 @@ class NextSymbolModel(keras.Model):
             return keras.layers.SimpleRNN(self.units, activation="sigmoid", **common)
         if self.kind == "lstm":
             return keras.layers.LSTM(self.units, **common)
+        if self.kind == "srcn":
+            cell = SRCNCell(self.units, self.context_units, use_bias=self.use_bias, name="cell")
+            return keras.layers.RNN(cell, return_sequences=True, name=name)
         layer = StackRNN if self.kind == "stack" else ListRNN
         return layer(
             self.units,
@@ -127,7 +134,7 @@ class NextSymbolModel(keras.Model):
             self.embedding.build(tokens_shape)
         for layer in self.recurrent:
             layer.build((*tokens_shape, features))
-            features = self.units
+            features = layer.cell.output_size
         self.output_layer.build((*tokens_shape, features))
         self.built = True
 
@@ -173,4 +180,5 @@ class NextSymbolModel(keras.Model):
             "use_bias": self.use_bias,
             "embedding_size": self.embedding_size,
             "task": self.task,
+            "context_units": self.context_units,
         }

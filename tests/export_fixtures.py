@@ -25,6 +25,7 @@ CASES = {
     },
     "rnn": {"kind": "rnn"},
     "lstm": {"kind": "lstm", "layers": 2, "embedding_size": 3},
+    "srcn": {"kind": "srcn", "layers": 2, "context_units": 3, "use_bias": True},
 }
 
 
@@ -103,7 +104,7 @@ class Reference:
             twin.build((1, None, features))
             twin.set_weights(layer.get_weights())
             self.layers.append(twin)
-            features = model.units
+            features = layer.cell.output_size
         self._run = tf.function(self._read, input_signature=[tf.TensorSpec([1, None], tf.int32)])
 
     def _read(self, tokens):

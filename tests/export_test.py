@@ -21,7 +21,7 @@ from keras_stackrnn.export.warmup import RECORDS
 from keras_stackrnn.memory import EMPTY, action_weights
 from keras_stackrnn.models import MEMORY_KINDS
 
-WITH_MEMORY = [name for name in CASES if name not in ("rnn", "lstm")]
+WITH_MEMORY = [name for name in CASES if name not in ("rnn", "lstm", "srcn")]
 # All cases run as TensorFlow Serving runs them; loading and tracing one in TensorFlow 2 will do.
 WAYS = [*((name, "in_session") for name in CASES), ("list", "eagerly")]
 
@@ -122,7 +122,11 @@ def test_steps_arrive_where_the_whole_sequence_does(run):
 def check_states(exported, row, states):
     """Compares one row's states with those of the Keras layers."""
     for i in range(exported.model.num_layers):
-        names = [f"{name}_{i}" for name in ("hidden", "memory", "carry") if f"{name}_{i}" in states]
+        names = [
+            f"{name}_{i}"
+            for name in ("hidden", "memory", "carry", "context")
+            if f"{name}_{i}" in states
+        ]
         if not row:
             for name in names:
                 assert (states[name] == (EMPTY if "memory" in name else 0)).all()
@@ -299,9 +303,24 @@ def test_a_trace_shows_what_the_memories_did(run):
             tops, actions = last_actions(run.exported, row[: t + 1])
             assert_close(outputs["tops"][i, t], tops)
             assert_close(outputs["actions"][i, t], actions)
+            assert_close(outputs["values"][i, t], last_values(run.exported, row[: t + 1]))
+        assert outputs["vocabulary"][i].tolist() == [symbol.encode() for symbol in VOCABULARY]
         assert (outputs["tops"][i, end:] == EMPTY).all()
         assert not outputs["actions"][i, end:].any()
+        assert not outputs["values"][i, end:].any()
         assert not outputs["probabilities"][i, end:].any()
+
+
+def last_values(exported, row):
+    """What all memories were last given to write, from the hidden units of the Keras layers."""
+    values = []
+    states = exported.reference.states(row)
+    for layer, (hidden, _) in zip(exported.model.recurrent, states, strict=True):
+        logits = hidden @ layer.cell.write_kernel.numpy()
+        if layer.cell.use_bias:
+            logits += layer.cell.write_bias.numpy()
+        values += list(1 / (1 + np.exp(-logits)))
+    return np.array(values)
 
 
 def last_actions(exported, row):

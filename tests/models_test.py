@@ -101,7 +101,7 @@ def test_trains_with_fit():
         (
             {"kind": "gru", "vocabulary": "ab"},
             "Received an invalid value for argument `kind`: expected one of "
-            "('stack', 'list', 'rnn', 'lstm'), got 'gru'.",
+            "('stack', 'list', 'rnn', 'lstm', 'srcn'), got 'gru'.",
         ),
         (
             {"kind": "lstm", "vocabulary": "ab", "rounding": True},

@@ -80,7 +80,10 @@ def test_resuming_takes_the_values_of_the_run(command, tmp_path):
     [
         ([], "--task is missing: give the name of a pattern, as in --task=anbn."),
         (["--task=anbm"], "There is no pattern 'anbm'; there are "),
-        (["--task=anbn", "--model=gru"], "model must be one of stack, list, rnn, lstm, got 'gru'."),
+        (
+            ["--task=anbn", "--model=gru"],
+            "model must be one of stack, list, rnn, lstm, srcn, got 'gru'.",
+        ),
         (["--task=anbn", "--recipe=x"], "recipe must be one of fast, paper, got 'x'."),
         (["--task=anbn", "--units=0"], "units must be above 0, got 0."),
         (["--task=anbn", "--units=many"], "flag --units=many: invalid literal for int()"),

@@ -37,8 +37,8 @@ def test_learns_short_sequences():
 
 @pytest.mark.parametrize("model", [{"model": "rnn", "layers": 2}, {"model": "lstm"}])
 def test_goes_on_exactly_from_its_state(model):
-    search = search_of(**model, reset_every=3)
-    other = search_of(**model, reset_every=3)
+    search = search_of(**model)
+    other = search_of(**model)
     while not search.done:
         search.advance()
         arrays, meta = search.state()
@@ -118,10 +118,13 @@ def test_restarts_with_the_same_seed_are_the_same():
     )
 
 
-def test_a_reset_begins_a_sequence_anew():
+def test_an_episode_begins_with_states_of_zeros():
     step = search_of(model="lstm")._step
-    tokens = np.array([[0, 0, 1, 0, 1]])
-    resets = np.array([[False, False, True, False, False]])
-    whole, _ = step._forward(tokens, resets, step._no_states(1))
-    rest, _ = step._forward(tokens[:, 2:], resets[:, 3:][:, [0, 0, 0]], step._no_states(1))
-    np.testing.assert_allclose(whole[:, 2:], rest, rtol=1e-5)
+    tokens = np.array([[0, 0, 1, 0, 1], [0, 1, 0, 1, 0]])
+    deterministic = np.ones_like(tokens, bool)
+    step.update(tokens, tokens, deterministic)
+    assert any(np.any(state) for layer in step._states for state in layer)
+
+    step.forget()
+
+    assert not any(np.any(state) for layer in step._states for state in layer)

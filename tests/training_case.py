@@ -13,6 +13,7 @@ TINY = {
     "units": 4,
     "lanes": 2,
     "window": 10,
+    "episode": 5,
     "population": 2,
     "lifetime": 20,
     "updates_a_round": 5,

@@ -15,15 +15,15 @@ from keras_stackrnn.training.data import FIRST_TEST_N, ShortPattern, TrainingDat
 TOO_LONG = "n from 20 up is for tests and cannot be trained or validated on, got 20."
 
 
-def data_of(task="anbn", max_n=19, reset_every=100, validation_sequences=5):
-    return TrainingData(task, max_n, reset_every, validation_sequences)
+def data_of(task="anbn", max_n=19, validation_sequences=5):
+    return TrainingData(task, max_n, validation_sequences)
 
 
 def test_streams_are_those_of_the_pattern():
     from keras_stackrnn.training.streams import Stream
 
     ours = data_of(max_n=5).stream(lanes=2, window=8, seed=3).next_windows(4)
-    theirs = Stream("anbn", 2, 8, seed=3, n_range=(1, 5), reset_every=100).next_windows(4)
+    theirs = Stream("anbn", 2, 8, seed=3, n_range=(1, 5)).next_windows(4)
     for this, that in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(this, that)
 

@@ -17,29 +17,33 @@ from keras_stackrnn import pointer
 from keras_stackrnn.export.require import require, require_none
 from keras_stackrnn.fused_layer import topology_of
 from keras_stackrnn.memory import EMPTY, action_weights, unflatten
+from keras_stackrnn.srcn_cell import SRCNCell
 
 # An action that moves no pointer.
 _NONE = -1
 
 
 class PlainLayer:
-    """`SimpleRNN` or `LSTM`: the states are vectors, the loop carries them as they are."""
+    """`SimpleRNN`, `LSTM` or `RNN(SRCNCell)`: the states are vectors, and the loop carries them as
+    they are."""
 
     def __init__(self, layer, index: int):
         self.cell = layer.cell
-        self.units = layer.units
-        names = ("hidden", "carry") if isinstance(layer.cell.state_size, list) else ("hidden",)
-        self._names = [f"{name}_{index}" for name in names]
+        sizes = tf.nest.flatten(self.cell.state_size)
+        self._predicts_from_all = isinstance(self.cell, SRCNCell)
+        names = ("hidden", "context" if self._predicts_from_all else "carry")
+        self._sizes = {f"{name}_{index}": size for name, size in zip(names, sizes, strict=False)}
 
     @property
     def specs(self) -> dict[str, tf.TensorSpec]:
-        return {name: tf.TensorSpec([None, self.units], tf.float32, name) for name in self._names}
+        sizes = self._sizes.items()
+        return {name: tf.TensorSpec([None, size], tf.float32, name) for name, size in sizes}
 
     def initial_state(self, batch_size):
-        return {name: tf.zeros([batch_size, self.units]) for name in self._names}
+        return {name: tf.zeros([batch_size, size]) for name, size in self._sizes.items()}
 
     def begin(self, states, steps):
-        return [states[name] for name in self._names]
+        return [states[name] for name in self._sizes]
 
     def stepper(self):
         def step(inputs, states, alive):
@@ -52,10 +56,10 @@ class PlainLayer:
         return step
 
     def hidden(self, states):
-        return states[0]
+        return tf.concat(states, axis=-1) if self._predicts_from_all else states[0]
 
     def end(self, states):
-        return dict(zip(self._names, states, strict=True))
+        return dict(zip(self._sizes, states, strict=True))
 
 
 class MemoryLayer:

@@ -62,7 +62,7 @@ class Reader:
             What is carried after the last symbol of each row; and a list of records, each
             `[1 + longest, …]`, beginning with what was there before the first symbol: the last
             layer's hidden units, `[batch, units]`, and, if `traced`, each layer's actions,
-            `[actions, lanes]`, and then each layer's tops, `[lanes]`.
+            `[actions, lanes]`, then each layer's tops, `[lanes]`, then each layer's hidden units.
         """
         steps = longest(lengths)
         columns = tf.transpose(tokens)
@@ -70,8 +70,9 @@ class Reader:
         def record(carried, actions):
             kept = [self.hidden(carried)]
             if traced:
-                tops = zip(self.layers, carried, strict=True)
-                kept += [*actions, *(layer.tops(state) for layer, state in tops)]
+                pairs = list(zip(self.layers, carried, strict=True))
+                kept += [*actions, *(layer.tops(state) for layer, state in pairs)]
+                kept += [layer.hidden(state) for layer, state in pairs]
             return kept
 
         none = [self._no_actions(tf.shape(lengths)[0]) for _ in self.layers] if traced else []

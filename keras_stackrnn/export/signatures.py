@@ -208,8 +208,9 @@ class Signatures:
             `symbols` `[B, T]`; `lengths` `[B]`; `actions` `[B, T, M, A]`, their weights, which are
             0 or 1 if the model was exported with rounding; `action_names` `[B, A]`; `tops`
             `[B, T, M]`, the top of each stack, or what is under the head of each list, after the
-            symbol, -1 being empty; `probabilities` `[B, T, V]` of the symbol after it. Where there
-            is padding: "", 0, -1 and 0.
+            symbol, -1 being empty; `values` `[B, T, M]`, what PUSH or INSERT writes;
+            `probabilities` `[B, T, V]` of the symbol after it; `vocabulary` `[B, V]`. Where there
+            is padding: "", 0, -1, 0 and 0.
         """
         reader = self._reader
         tokens, lengths = self._symbols.encode(text)
@@ -218,7 +219,9 @@ class Signatures:
         hiddens, *records = (each[1:] for each in records)
         layers = len(reader.layers)
         actions = self._join_lanes(records[:layers], tf.shape(text)[0])
-        tops = self._join_lanes(records[layers:], tf.shape(text)[0])
+        tops = self._join_lanes(records[layers : 2 * layers], tf.shape(text)[0])
+        pairs = zip(reader.layers, records[2 * layers :], strict=True)
+        values = tf.concat([_written(layer.cell, hidden) for layer, hidden in pairs], axis=-1)
         probabilities = tf.nn.softmax(reader.logits(hiddens))
         steps = tf.shape(tokens)[1]
         names = reader.layers[0].cell.actions
@@ -228,7 +231,9 @@ class Signatures:
             "actions": _padded(tf.transpose(actions, [3, 0, 2, 1]), lengths, steps, 0.0),
             "action_names": tf.tile([names], [tf.shape(text)[0], 1]),
             "tops": _padded(tf.transpose(tops, [2, 0, 1]), lengths, steps, EMPTY),
+            "values": _padded(tf.transpose(values, [1, 0, 2]), lengths, steps, 0.0),
             "probabilities": _padded(tf.transpose(probabilities, [1, 0, 2]), lengths, steps, 0.0),
+            "vocabulary": tf.tile([self._symbols.vocabulary], [tf.shape(text)[0], 1]),
         }
 
     def _join_lanes(self, records, batch):
@@ -288,6 +293,12 @@ class Signatures:
         carried = self._reader.begin(states, longest(lengths))
         carried, (hiddens,) = self._reader.read(tokens, lengths, carried, self._reader.stepper())
         return hiddens, self._reader.end(carried)
+
+
+def _written(cell, hidden):
+    """The value that each memory is given to write, `[…, memories]`, from `[…, units]`."""
+    values = tf.tensordot(hidden, cell.write_kernel, 1)
+    return tf.sigmoid(values + cell.write_bias if cell.use_bias else values)
 
 
 def _padded(tensor, lengths, columns, filler):

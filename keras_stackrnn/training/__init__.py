@@ -2,6 +2,14 @@
 
 from keras_stackrnn.training.config import TrainingConfig
 from keras_stackrnn.training.files import RunError
+from keras_stackrnn.training.language_config import LanguageModelConfig
 from keras_stackrnn.training.run import InterruptedRunError, Result, train
 
-__all__ = ["InterruptedRunError", "Result", "RunError", "TrainingConfig", "train"]
+__all__ = [
+    "InterruptedRunError",
+    "LanguageModelConfig",
+    "Result",
+    "RunError",
+    "TrainingConfig",
+    "train",
+]

@@ -75,9 +75,12 @@ class BaselineSearch:
     def advance(self) -> None:
         """One round: the updates up to the next validation, and the validation."""
         self._stream.set_range(self._data.pattern.smallest_n, self._largest_n())
-        windows = self._stream.next_windows(self.config.updates_a_round)
-        for window in zip(*windows, strict=True):
-            self._step.update(*window)
+        for _ in range(self.config.updates_a_round // self.config.episode):
+            self._stream.begin_sequences()
+            tokens, targets, deterministic, _ = self._stream.next_windows(self.config.episode)
+            self._step.forget()
+            for window in zip(tokens, targets, deterministic, strict=True):
+                self._step.update(*window)
         self._updates += self.config.updates_a_round
         self._restart.age += self.config.updates_a_round
         self._validate()
@@ -208,7 +211,7 @@ class _Step:
         self._only_deterministic = config.only_deterministic
         # These share the model's cells, and also give their states away.
         self._layers = [
-            keras.layers.RNN(_ResettingCell(layer.cell), return_sequences=True, return_state=True)
+            keras.layers.RNN(layer.cell, return_sequences=True, return_state=True)
             for layer in model.recurrent
         ]
         optimizer = {"adam": keras.optimizers.Adam, "sgd": keras.optimizers.SGD}[config.optimizer]
@@ -227,8 +230,12 @@ class _Step:
         zeros = [np.zeros(state.shape, np.float32) for state in tf.nest.flatten(self._states)]
         self.assign([*weights, *self._first_values, *zeros])
 
-    def update(self, tokens, targets, deterministic, resets) -> None:
-        self._states = self._update(self._states, tokens, targets, deterministic, resets)
+    def forget(self) -> None:
+        """Goes back to the states that every sequence of the test begins with."""
+        self._states = tf.nest.map_structure(tf.zeros_like, self._states)
+
+    def update(self, tokens, targets, deterministic) -> None:
+        self._states = self._update(self._states, tokens, targets, deterministic)
 
     def validate(self, tokens, targets, deterministic) -> tuple[float, float]:
         """The share of rows that are right, and the mean entropy of their symbols."""
@@ -250,22 +257,20 @@ class _Step:
     def _no_states(self, rows: int) -> list[list[tf.Tensor]]:
         return [layer.get_initial_state(rows) for layer in self._layers]
 
-    def _forward(self, tokens, resets, states):
+    def _forward(self, tokens, states):
         sequences = self._model.embed(tokens)
-        keep = 1 - tf.cast(resets, sequences.dtype)[..., None]
         after = []
         for layer, layer_states in zip(self._layers, states, strict=True):
-            inputs = tf.concat([sequences, keep], axis=-1)
-            sequences, *layer_states = layer(inputs, initial_state=layer_states)
+            sequences, *layer_states = layer(sequences, initial_state=layer_states)
             after.append(layer_states)
         return self._model.output_layer(sequences), after
 
-    def _take_update(self, states, tokens, targets, deterministic, resets):
+    def _take_update(self, states, tokens, targets, deterministic):
         counted = tf.cast(deterministic, tf.float32)
         if not self._only_deterministic:
             counted = tf.ones_like(counted)
         with tf.GradientTape() as tape:
-            logits, states = self._forward(tokens, resets, states)
+            logits, states = self._forward(tokens, states)
             entropies = _entropies(logits, targets)
             loss = tf.reduce_sum(entropies * counted) / tf.maximum(tf.reduce_sum(counted), 1)
         variables = self._model.trainable_variables
@@ -273,31 +278,12 @@ class _Step:
         return states
 
     def _take_validation(self, tokens, targets, deterministic):
-        resets = tf.zeros_like(deterministic)
-        logits, _ = self._forward(tokens, resets, self._no_states(tokens.shape[0]))
+        logits, _ = self._forward(tokens, self._no_states(tokens.shape[0]))
         wrong = tf.not_equal(tf.argmax(logits, axis=-1, output_type=tf.int32), targets)
         right = tf.logical_not(tf.reduce_any(wrong & deterministic, axis=1))
         entropies = tf.where(deterministic, _entropies(logits, targets), 0)
         total = tf.reduce_sum(tf.cast(deterministic, tf.float32))
         return tf.reduce_mean(tf.cast(right, tf.float32)), tf.reduce_sum(entropies) / total
-
-
-class _ResettingCell(keras.layers.Layer):
-    """A cell whose states become zero wherever the last of its inputs is.
-
-    Sequences are evaluated from the state of zeros, which a stream would otherwise hold just once.
-    """
-
-    def __init__(self, cell):
-        super().__init__()
-        self.cell = cell
-        self.state_size = cell.state_size
-        self.output_size = cell.output_size
-        self.built = True
-
-    def call(self, inputs, states, training=None):
-        keep = inputs[:, -1:]
-        return self.cell(inputs[:, :-1], [keep * state for state in states], training=training)
 
 
 def _entropies(logits, targets):

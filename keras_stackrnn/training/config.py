@@ -49,7 +49,9 @@ class TrainingConfig:
     max_n: int = _value(f"Largest n to train and validate on; from {FIRST_TEST_N} up is for tests.")
     lanes: int = _value("Streams of sequences that are read side by side.")
     window: int = _value("Symbols of a lane in one update; the gradient goes no further back.")
-    reset_every: int = _value("The memory is emptied after so many sequences of a lane.")
+    episode: int = _value("Windows of a lane that follow one another before it begins anew, empty.")
+    first_max_n: int = _value("Largest n that a restart begins with.")
+    mastery: float = _value("Share of symbols to get right before n grows by one.")
     only_deterministic: bool = _value("Whether only predictable symbols make the loss.")
     validation_sequences: int = _value("Validation sequences for each n.")
 
@@ -149,6 +151,12 @@ class TrainingConfig:
             _check_range(name, getattr(self, name), least=0)
         _check_range("hopeless_below", self.hopeless_below, least=0, most=1)
         _check_range("cooling", self.cooling, above=0, most=1)
+        _check_range("mastery", self.mastery, least=0, most=1)
+        if self.updates_a_round % self.episode:
+            raise ValueError(
+                "updates_a_round must be a multiple of the windows of an episode, "
+                f"{self.episode}, got {self.updates_a_round}."
+            )
         _check_range("seed", self.seed, least=0, most=2**31 - 1)
         self._check_n()
         self._check_model()
@@ -196,7 +204,8 @@ _POSITIVE = (
     "read_depth",
     "lanes",
     "window",
-    "reset_every",
+    "episode",
+    "first_max_n",
     "validation_sequences",
     "population",
     "wanted",

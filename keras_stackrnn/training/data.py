@@ -7,6 +7,8 @@ anything, by no mistake.
 
 import dataclasses
 
+import numpy as np
+
 from keras_stackrnn import patterns
 from keras_stackrnn.evaluation import Row, row_of, stack_rows
 from keras_stackrnn.training.streams import Stream
@@ -49,8 +51,8 @@ class ShortStream(Stream):
     def from_state(cls, state: dict) -> "ShortStream":
         return super().from_state({**state, "pattern": ShortPattern.of(state["pattern"])})
 
-    def set_range(self, smallest: int, largest: int) -> None:
-        self.pattern.check_n(largest)
+    def set_range(self, smallest: int, largest: int | list[int]) -> None:
+        self.pattern.check_n(int(np.max(largest)))
         super().set_range(smallest, largest)
 
 
@@ -60,26 +62,24 @@ class TrainingData:
     Args:
         task: Name of a pattern.
         max_n: The largest n of both.
-        reset_every: After how many sequences of a lane a memory reset is due.
         validation_sequences: Validation sequences for each n.
     """
 
-    def __init__(self, task: str, max_n: int, reset_every: int, validation_sequences: int):
+    def __init__(self, task: str, max_n: int, validation_sequences: int):
         self.pattern = ShortPattern.of(task)
         self.pattern.check_n(max_n)
         self.max_n = max_n
-        self._reset_every = reset_every
         self._validation_sequences = validation_sequences
 
     @classmethod
     def of(cls, config) -> "TrainingData":
         """The data of a `TrainingConfig`."""
-        return cls(config.task, config.max_n, config.reset_every, config.validation_sequences)
+        return cls(config.task, config.max_n, config.validation_sequences)
 
     def stream(self, lanes: int, window: int, seed: int) -> Stream:
         """Endless lanes with n from the pattern's smallest to `max_n`."""
         n_range = (self.pattern.smallest_n, self.max_n)
-        return ShortStream(self.pattern, lanes, window, seed, n_range, self._reset_every)
+        return ShortStream(self.pattern, lanes, window, seed, n_range)
 
     def validation(self) -> Row:
         """Distinct sequences of every n, one a row: tokens, targets and which are deterministic."""

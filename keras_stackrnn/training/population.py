@@ -1,13 +1,14 @@
 """A population of next-symbol models with stacks or lists, trained together as one program.
 
-Every weight and every memory has a leading axis, the replica. Replicas share the data and nothing
-else: each has a seed, a learning rate and an optimizer of its own, so that each is what it would
-be if it were trained alone, and thirty cost little more than three.
+Every weight and every memory has a leading axis, the replica. Replicas share nothing: each has
+data, a seed, a learning rate and an optimizer of its own, so that each is what it would be if it
+were trained alone, and thirty cost little more than three.
 
 Sizes in the comments: R replicas, B lanes, T symbols of a window, V symbols of the alphabet.
 """
 
 import dataclasses
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -64,12 +65,13 @@ class Scores(NamedTuple):
     """What a validation finds of every replica, `[R]` each.
 
     Attributes:
-        accuracy: Share of sequences with all their deterministic symbols right.
+        right: Number of sequences with all their deterministic symbols right. (XLA's mean of so
+            many ones is not always 1.)
         entropy: Mean entropy of the deterministic symbols, in nats.
         confidence: The smallest probability that a deterministic symbol got.
     """
 
-    accuracy: tf.Tensor
+    right: tf.Tensor
     entropy: tf.Tensor
     confidence: tf.Tensor
 
@@ -125,16 +127,27 @@ def empty_memory(architecture: Architecture, replicas: int, lanes: int) -> tf.Te
 
 
 def forward(architecture: Architecture, weights, memory, tokens, *, rounding=False, noise=None):
-    """Log-probabilities, `[T, R, V, B]`, for tokens, `[B, T]`, and the actions taken."""
+    """Log-probabilities, `[T, R, V, B]`, for tokens, `[R, B, T]`, and the actions taken."""
     options = fused.Scan(architecture.topology, "sigmoid", rounding=rounding)
-    embedded = tf.gather(weights["kernel"], tf.transpose(tokens), axis=1)
-    projected = tf.transpose(embedded, [1, 0, 3, 2])
+    replicas, lanes, steps = tokens.shape
+    # A product, because the gradient of looking rows up is slow.
+    symbols = tf.one_hot(tf.transpose(tokens, [0, 2, 1]), architecture.symbols, axis=1)
+    symbols = tf.reshape(symbols, [replicas, architecture.symbols, steps * lanes])
+    projected = tf.matmul(weights["kernel"], symbols, transpose_a=True)
+    projected = tf.reshape(projected, [replicas, architecture.units, steps, lanes])
+    projected = tf.transpose(projected, [2, 0, 1, 3])
     kernels = {name: weights[name] for name in ("memory_kernel", "control_kernel")}
     hiddens, controls, _ = fused.scan(
         options, projected, tf.zeros_like(projected[0]), memory, kernels, noise
     )
     logits = tf.matmul(weights["output_kernel"], hiddens)
     return tf.nn.log_softmax(logits, axis=2), controls
+
+
+@functools.cache
+def trainer(architecture: Architecture, **options) -> "Trainer":
+    """A `Trainer`, compiled once for all searches of a process that need the same."""
+    return Trainer(architecture, **options)
 
 
 class Trainer:
@@ -166,31 +179,39 @@ class Trainer:
         self.clip_value = clip_value
         self.noise = noise
         self.only_deterministic = only_deterministic
-        self.update = tf.function(self._update, jit_compile=True)
+        self._compiled_update = tf.function(self._update, jit_compile=True)
         self.validate = tf.function(self._validate, jit_compile=True)
 
-    def _update(self, state, learning_rates, seed, tokens, targets, deterministic, resets):
-        """One window of every lane: the new state and each replica's loss, `[R]`."""
-        replicas = state.ages.shape[0]
-        lanes, steps = tokens.shape
-        architecture = self.architecture
-        memory = _emptied(state.memory, tf.reduce_any(resets, axis=1), architecture.memories)
-        noise = self.noise * tf.random.stateless_normal(
-            [steps, replicas, architecture.actions * architecture.memories, lanes], seed
+    def update(self, state, learning_rates, seed, is_first, tokens, targets, deterministic):
+        """One window of every lane, `[R, B, T]`, its memory emptied before the first of several.
+
+        Returns:
+            The new state, and the share of the deterministic symbols that each replica got right
+            in spite of the noise, `[R]`.
+        """
+        replicas, lanes, steps = tokens.shape
+        logits = self.architecture.actions * self.architecture.memories
+        # XLA's program for it would take longer than all the rest of the update.
+        noise = self.noise * tf.random.stateless_normal([steps, replicas, logits, lanes], seed)
+        return self._compiled_update(
+            state, learning_rates, noise, is_first, tokens, targets, deterministic
         )
+
+    def _update(self, state, learning_rates, noise, is_first, tokens, targets, deterministic):
+        architecture = self.architecture
+        memory = tf.where(is_first, tf.constant(EMPTY, state.memory.dtype), state.memory)
         with tf.GradientTape() as tape:
             tape.watch(state.weights)
             predicted, controls = forward(architecture, state.weights, memory, tokens, noise=noise)
             entropies = _entropies(predicted, targets)
-            counted = tf.transpose(tf.cast(deterministic, tf.float32))[:, None]
-            if not self.only_deterministic:
-                counted = tf.ones_like(counted)
-            losses = tf.reduce_sum(entropies * counted, axis=[0, 2])
-            losses /= tf.maximum(tf.reduce_sum(counted), 1)
-            total = tf.reduce_sum(losses)
+            deterministic = tf.cast(_time_first(deterministic), tf.float32)
+            counted = deterministic if self.only_deterministic else tf.ones_like(deterministic)
+            total = tf.reduce_sum(_mean(entropies, counted))
         gradients = self._clipped(tape.gradient(total, state.weights))
         memory, _ = fused.advance(architecture.topology, memory, controls)
-        return self.step(state, gradients, learning_rates)._replace(memory=memory), losses
+        state = self.step(state, gradients, learning_rates)._replace(memory=memory)
+        right = tf.cast(_is_right(predicted, targets), tf.float32)
+        return state, _mean(right, deterministic)
 
     def _clipped(self, gradients):
         """Each replica's gradient cut to size; one that is not finite, to nothing."""
@@ -207,32 +228,43 @@ class Trainer:
         return {name: clip(gradient) for name, gradient in gradients.items()}
 
     def _validate(self, weights, tokens, targets, deterministic, rounding: bool) -> Scores:
-        """Scores of sequences, one a row of tokens, each read with an empty memory."""
+        """Scores of sequences, `[rows, T]`, which every replica reads with an empty memory."""
         replicas = weights["kernel"].shape[0]
         memory = empty_memory(self.architecture, replicas, tokens.shape[0])
+        tokens, targets, deterministic = (
+            tf.tile(array[None], [replicas, 1, 1]) for array in (tokens, targets, deterministic)
+        )
         predicted, _ = forward(self.architecture, weights, memory, tokens, rounding=rounding)
-        counted = tf.transpose(deterministic)[:, None]
-        best = tf.argmax(predicted, axis=2, output_type=targets.dtype)
-        wrong = tf.not_equal(best, tf.transpose(targets)[:, None]) & counted
-        right = tf.logical_not(tf.reduce_any(wrong, axis=0))
+        counted = _time_first(deterministic)
+        row_is_right = tf.reduce_all(_is_right(predicted, targets) | ~counted, axis=0)
         entropies = tf.where(counted, _entropies(predicted, targets), 0)
-        total = tf.reduce_sum(tf.cast(deterministic, tf.float32))
         return Scores(
-            accuracy=tf.reduce_mean(tf.cast(right, tf.float32), axis=1),
-            entropy=tf.reduce_sum(entropies, axis=[0, 2]) / total,
+            right=tf.reduce_sum(tf.cast(row_is_right, tf.int32), axis=1),
+            entropy=_mean(entropies, tf.cast(counted, tf.float32)),
             confidence=tf.exp(-tf.reduce_max(entropies, axis=[0, 2])),
         )
 
 
 def _entropies(predicted, targets):
-    """`[T, R, B]`, of log-probabilities `[T, R, V, B]` and targets `[B, T]`."""
-    chosen = tf.one_hot(tf.transpose(targets), predicted.shape[2], axis=1)[:, None]
+    """`[T, R, B]`, of log-probabilities `[T, R, V, B]` and targets `[R, B, T]`."""
+    chosen = tf.one_hot(_time_first(targets), predicted.shape[2], axis=2)
     return -tf.reduce_sum(predicted * chosen, axis=2)
 
 
-def _emptied(memory, lanes, memories):
-    """The memory, `[R, P, S * B]`, emptied in some of the lanes, `[B]`."""
-    return tf.where(tf.tile(lanes, [memories]), tf.constant(EMPTY, memory.dtype), memory)
+def _is_right(predicted, targets):
+    best = tf.argmax(predicted, axis=2, output_type=targets.dtype)
+    return tf.equal(best, _time_first(targets))
+
+
+def _time_first(tensor):
+    """`[R, B, T]` as `[T, R, B]`."""
+    return tf.transpose(tensor, [2, 0, 1])
+
+
+def _mean(values, counted):
+    """Each replica's mean of those values, `[T, R, B]`, that count."""
+    total = tf.reduce_sum(counted, axis=[0, 2])
+    return tf.reduce_sum(values * counted, axis=[0, 2]) / tf.maximum(total, 1)
 
 
 def _sgd(state: State, gradients, learning_rates) -> State:

@@ -13,24 +13,30 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_stackrnn import patterns
+from keras_stackrnn import patterns, trace
 from keras_stackrnn.evaluation import Accuracy
-from keras_stackrnn.training import accuracy_plot
+from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
+from keras_stackrnn.trace import figures
+from keras_stackrnn.trace.image_summary import write_figure
 from keras_stackrnn.training.config import TrainingConfig
 from keras_stackrnn.training.files import RunError, write_aside
+from keras_stackrnn.training.language_config import LanguageModelConfig
+from keras_stackrnn.training.language_model import LanguageStatus
+from keras_stackrnn.training.language_recipes import TASKS as LANGUAGE_TASKS
 from keras_stackrnn.training.progress import clock
 from keras_stackrnn.training.search import Status
 
 CONFIG, METRICS, EVENTS = "config.json", "metrics.csv", "events"
-MODEL, EVALUATION, PLOT = "model.keras", "evaluation.json", "accuracy.png"
+MODEL, EVALUATION = "model.keras", "evaluation.json"
+PLOT, TRACE, CURVE = "accuracy.png", "trace.png", "perplexity.png"
 SERVING = "serving"
 
-_STATUS = tuple(field.name for field in dataclasses.fields(Status) if field.name != "n_range")
-_COLUMNS = ("seconds", "smallest_n", "largest_n", *_STATUS)
+AnyConfig = TrainingConfig | LanguageModelConfig
+
 _N_A_LINE = 15
 
 
-def write_config(folder: Path, config: TrainingConfig) -> None:
+def write_config(folder: Path, config: AnyConfig) -> None:
     """Writes all that is needed to run it again."""
     values = {
         "config": config.to_json(),
@@ -47,14 +53,16 @@ def write_config(folder: Path, config: TrainingConfig) -> None:
     _write_json(folder / CONFIG, values)
 
 
-def read_config(folder: Path) -> TrainingConfig:
+def read_config(folder: Path) -> AnyConfig:
     """The configuration of the run in a folder."""
     path = folder / CONFIG
     if not path.exists():
         raise RunError(f"There is no run in {folder} to resume: leave out --resume.")
     try:
-        return TrainingConfig.from_json(json.loads(path.read_text())["config"])
-    except (ValueError, KeyError, TypeError) as error:
+        values = json.loads(path.read_text())["config"]
+        is_language = values.get("task") in LANGUAGE_TASKS
+        return (LanguageModelConfig if is_language else TrainingConfig).from_json(values)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RunError(f"{path} is not a configuration that can go on: {error}") from None
 
 
@@ -64,25 +72,35 @@ class Metrics:
     Args:
         folder: The run's folder.
         updates: How far the search is; rows from beyond, which a killed run has left, are dropped.
+        kind: What the rows are made of.
     """
 
-    def __init__(self, folder: Path, updates: int):
+    def __init__(self, folder: Path, updates: int, kind: type = Status):
         self._path = folder / METRICS
-        rows = [_COLUMNS, *self._rows_up_to(updates)]
+        self._columns = _columns(kind)
+        rows = [self._columns, *self._rows_up_to(updates)]
         text = "".join(",".join(row) + "\n" for row in rows)
         write_aside(self._path, lambda aside: aside.write_text(text))
         self._events = tf.summary.create_file_writer(str(folder / EVENTS))
 
-    def add(self, status: Status, seconds: float) -> None:
+    def add(self, status: Status | LanguageStatus, seconds: float) -> None:
         values = dataclasses.asdict(status)
-        values["smallest_n"], values["largest_n"] = values.pop("n_range")
+        if isinstance(status, Status):
+            values["smallest_n"], values["largest_n"] = values.pop("n_range")
         values["seconds"] = round(seconds, 3)
         with open(self._path, "a", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerow(values[name] for name in _COLUMNS)
+            csv.writer(file, lineterminator="\n").writerow(values[name] for name in self._columns)
         with self._events.as_default(step=status.updates):
             for name, value in values.items():
                 if math.isfinite(value):
                     _write_scalar(name, value)
+
+    def add_trace(self, model: NextSymbolModel, text: str, updates: int) -> None:
+        """A picture of what the memories do by now."""
+        # All of them, so that a row stays in its place while the algorithm forms.
+        picture = figures.action_map(trace(model, text), fold=False)
+        with self._events.as_default(step=updates):
+            write_figure("trace", picture)
 
     def close(self) -> None:
         self._events.close()
@@ -92,8 +110,16 @@ class Metrics:
             return []
         with open(self._path, newline="") as file:
             rows = list(csv.reader(file))[1:]
-        whole = [row for row in rows if len(row) == len(_COLUMNS)]
-        return [row for row in whole if int(row[_COLUMNS.index("updates")]) <= updates]
+        whole = [row for row in rows if len(row) == len(self._columns)]
+        return [row for row in whole if int(row[self._columns.index("updates")]) <= updates]
+
+
+def _columns(kind: type) -> list[str]:
+    names = [field.name for field in dataclasses.fields(kind)]
+    if kind is Status:
+        names.remove("n_range")
+        names = ["smallest_n", "largest_n", *names]
+    return ["seconds", *names]
 
 
 def save_model(folder: Path, model: keras.Model) -> None:
@@ -109,26 +135,24 @@ def draw_accuracy(
     folder: Path, config: TrainingConfig, soft: Accuracy, rounded: Accuracy | None
 ) -> None:
     smallest = patterns.get(config.task).smallest_n
-    write_aside(
-        folder / PLOT,
-        lambda aside: accuracy_plot.draw(
-            aside,
-            f"{config.task}, {config.model}",
-            (smallest, config.max_n),
-            soft.per_n,
-            rounded and rounded.per_n,
-        ),
-    )
+    shares = {"soft": soft.per_n} | ({"rounded": rounded.per_n} if rounded else {})
+    title = f"{config.task}, {config.model}"
+    picture = figures.accuracy_by_n(shares, title, (smallest, config.max_n))
+    write_aside(folder / PLOT, lambda aside: figures.save(picture, aside))
+
+
+def draw_trace(folder: Path, model: NextSymbolModel, text: str) -> None:
+    write_aside(folder / TRACE, lambda aside: trace(model, text).plot(aside))
 
 
 def closing_words(config: TrainingConfig, evaluation: dict) -> str:
     """The table by n, where everything is, and the next command."""
     ways = {way: evaluation[way] for way in ("soft", "rounded") if evaluation[way]}
     lines = ["Sequences all right, in percent:", *_table(ways)]
-    for way, figures in ways.items():
-        lines.append(f"{way}: every sequence right at {figures['percent_n_correct']:.1f}% of the n")
-        if figures.get("beyond"):
-            far = ", ".join(f"n = {n}: {share:.1%}" for n, share in figures["beyond"].items())
+    for way, found in ways.items():
+        lines.append(f"{way}: every sequence right at {found['percent_n_correct']:.1f}% of the n")
+        if found.get("beyond"):
+            far = ", ".join(f"n = {n}: {share:.1%}" for n, share in found["beyond"].items())
             lines[-1] += f"; {far}"
     solved = sum(restart["outcome"] == "solved" for restart in evaluation["restarts"])
     lines += [
@@ -136,14 +160,20 @@ def closing_words(config: TrainingConfig, evaluation: dict) -> str:
         f"{clock(evaluation['wall_seconds'])} minutes, {evaluation['symbols']:,} symbols, "
         f"{evaluation['parameters']:,} parameters.",
         "",
-        f"In {config.output_dir}: {MODEL}, {EVALUATION}, {PLOT}, {METRICS}, {CONFIG}, {EVENTS}/, "
-        f"{SERVING}/",
-        f"Next: {_next_command(config)}",
+        where(config, *([PLOT, TRACE] if config.model in MEMORY_KINDS else [PLOT])),
+        f"Next: {next_command(config)}",
     ]
     return "\n".join(lines)
 
 
-def _next_command(config: TrainingConfig) -> str:
+def where(config: AnyConfig, *pictures: str) -> str:
+    """What is in the run's folder."""
+    names = (MODEL, EVALUATION, *pictures, METRICS, CONFIG, f"{EVENTS}/", f"{SERVING}/")
+    return f"In {config.output_dir}: {', '.join(names)}"
+
+
+def next_command(config: AnyConfig) -> str:
+    """The command that serves what was learned."""
     models = Path(config.output_dir) / SERVING / config.task
     server = ["python", "-m", "keras_stackrnn.serving.server"]
     return shlex.join([*server, f"--model_name={config.task}", f"--model_base_path={models}"])
@@ -155,8 +185,8 @@ def _table(ways: dict[str, dict]) -> list[str]:
     for start in range(0, len(n_values), _N_A_LINE):
         some = n_values[start : start + _N_A_LINE]
         lines.append(f"{'n':>8}" + "".join(f"{n:>5}" for n in some))
-        for way, figures in ways.items():
-            shares = (figures["per_n"][n] for n in some)
+        for way, found in ways.items():
+            shares = (found["per_n"][n] for n in some)
             # Rounded down, so that 100 always means all of them.
             lines.append(f"{way:>8}" + "".join(f"{math.floor(100 * s):>5}" for s in shares))
     return lines

@@ -20,6 +20,8 @@ from keras_stackrnn.training.checkpoints import Checkpoint, Checkpoints
 from keras_stackrnn.training.config import FREE_ON_RESUME, TrainingConfig
 from keras_stackrnn.training.data import TrainingData
 from keras_stackrnn.training.files import RunError, locked
+from keras_stackrnn.training.language_config import LanguageModelConfig
+from keras_stackrnn.training.language_run import LanguageTask
 from keras_stackrnn.training.progress import Progress
 from keras_stackrnn.training.search import Search
 
@@ -28,6 +30,7 @@ CHECKPOINTS = "checkpoints"
 LARGEST_TEST_N = 60
 _FAR_N = (200, 1000)
 _LONGEST_SEQUENCE = 8192
+_TRACED_N = 6
 
 
 class InterruptedRunError(RunError):
@@ -44,12 +47,12 @@ class Result:
 
     model: NextSymbolModel
     evaluation: dict
-    config: TrainingConfig
+    config: TrainingConfig | LanguageModelConfig
     output_dir: Path
 
 
 def train(
-    config: TrainingConfig,
+    config: TrainingConfig | LanguageModelConfig,
     *,
     resume: bool = False,
     overwrite: bool = False,
@@ -58,7 +61,7 @@ def train(
     """Searches for a model that has learned the task, and evaluates the best.
 
     Args:
-        config: A `TrainingConfig`.
+        config: A `TrainingConfig`, or a `LanguageModelConfig`.
         resume: Whether to go on with the run in `config.output_dir`, exactly from its last
             checkpoint.
         overwrite: Whether to replace the run that may be there.
@@ -79,12 +82,14 @@ def train(
     try:
         if resume:
             _check_same_run(config, report.read_config(folder))
+            language = _language_of(config)
         else:
+            language = _language_of(config)
             folder.mkdir(parents=True, exist_ok=True)
         with locked(folder), _Interrupts(config) as interrupts:
             if not resume:
                 _begin_folder(config, folder, overwrite)
-            run = _Run(config, folder, progress, interrupts)
+            run = _Run(config, folder, progress, interrupts, language)
             run.search()
             return run.conclude()
     except OSError as error:
@@ -94,9 +99,16 @@ def train(
         raise RunError(message) from error
 
 
-def _begin_folder(config: TrainingConfig, folder: Path, overwrite: bool) -> None:
+def _language_of(config: TrainingConfig | LanguageModelConfig) -> LanguageTask | None:
+    return LanguageTask(config) if isinstance(config, LanguageModelConfig) else None
+
+
+def _begin_folder(
+    config: TrainingConfig | LanguageModelConfig, folder: Path, overwrite: bool
+) -> None:
     names = (report.CONFIG, report.METRICS, report.EVENTS, report.MODEL, report.EVALUATION)
-    there = [folder / name for name in (*names, report.PLOT, CHECKPOINTS)]
+    pictures = (report.PLOT, report.TRACE, report.CURVE)
+    there = [folder / name for name in (*names, *pictures, CHECKPOINTS)]
     there = [path for path in there if path.exists()]
     if there and not overwrite:
         raise RunError(
@@ -114,9 +126,11 @@ def _begin_folder(config: TrainingConfig, folder: Path, overwrite: bool) -> None
         raise
 
 
-def _check_same_run(config: TrainingConfig, saved: TrainingConfig) -> None:
+def _check_same_run(config, saved) -> None:
+    is_language = isinstance(config, LanguageModelConfig)
+    free = config.FREE_ON_RESUME if is_language else FREE_ON_RESUME
     for name, value in saved.to_json().items():
-        if name not in FREE_ON_RESUME and getattr(config, name) != value:
+        if name not in free and getattr(config, name) != value:
             raise RunError(
                 f"The run in {config.output_dir} has {name}={value!r} and cannot go on with "
                 f"{getattr(config, name)!r}: give it the same, or choose another --output_dir."
@@ -126,31 +140,38 @@ def _check_same_run(config: TrainingConfig, saved: TrainingConfig) -> None:
 class _Run:
     """One run under way."""
 
-    def __init__(self, config, folder, progress, interrupts):
+    def __init__(self, config, folder, progress, interrupts, language):
         self._config = config
         self._folder = folder
         self._progress = progress
         self._interrupts = interrupts
         self._checkpoints = Checkpoints(folder / CHECKPOINTS)
         checkpoint = self._checkpoints.load()
-        kind = Search if config.model in MEMORY_KINDS else BaselineSearch
-        self._search = kind(config, TrainingData.of(config))
+        self._language = language
+        if language is not None:
+            self._search = language.search()
+        else:
+            kind = Search if config.model in MEMORY_KINDS else BaselineSearch
+            self._search = kind(config, TrainingData.of(config))
         if checkpoint.meta["search"] is not None:
             self._search.restore(checkpoint.arrays, checkpoint.meta["search"])
         self._seconds_before = checkpoint.meta["seconds"]
         self._started = time.monotonic()
         self._saved_at = self._seconds()
+        self._traced = None
 
     def search(self) -> None:
         """Advances the search until it is done or its time is up."""
         status = self._search.status()
-        metrics = report.Metrics(self._folder, status.updates)
-        self._progress.begin(status, self._seconds())
+        metrics = report.Metrics(self._folder, status.updates, type(status))
+        planned = self._language and self._search.planned_updates
+        self._progress.begin(status, self._seconds(), planned)
         with contextlib.closing(metrics):
             while not (self._search.done or self._time_is_up()):
                 self._search.advance()
                 status = self._search.status()
                 metrics.add(status, self._seconds())
+                self._add_trace(metrics, status)
                 self._progress.show(status, self._seconds())
                 if self._seconds() >= self._saved_at + self._config.checkpoint_seconds:
                     self._save()
@@ -159,9 +180,26 @@ class _Run:
         self._save()
         self._interrupts.check()
 
+    def _add_trace(self, metrics: report.Metrics, status) -> None:
+        """Shows the best so far at work, whenever it is another one than before."""
+        if self._config.model not in MEMORY_KINDS or self._language is not None:
+            return
+        figures = status.soft_accuracy, status.rounded_accuracy, status.best_entropy
+        if figures != self._traced:
+            self._traced = figures
+            metrics.add_trace(self._search.best_model(), self._example(), status.updates)
+
+    def _example(self) -> str:
+        """A validation sequence that is short enough for a picture."""
+        pattern = patterns.get(self._config.task)
+        return pattern.sample(max(_TRACED_N, pattern.smallest_n), "validation", 0).text
+
     def conclude(self) -> Result:
         """Saves the best model and evaluates it. Only from here on test sequences are read."""
         config, folder = self._config, self._folder
+        if self._language is not None:
+            finished = self._language.conclude(folder, self._seconds(), self._progress.say)
+            return Result(*finished, config, folder)
         model = self._search.best_model().twin(rounding=config.rounding)
         report.save_model(folder, model)
         self._progress.say(f"Evaluating the best on n up to {LARGEST_TEST_N}.")
@@ -179,6 +217,8 @@ class _Run:
         }
         report.write_evaluation(folder, evaluation)
         report.draw_accuracy(folder, config, soft, rounded)
+        if config.model in MEMORY_KINDS:
+            report.draw_trace(folder, model, self._example())
         export(model, folder / report.SERVING / config.task)
         self._progress.say(report.closing_words(config, evaluation))
         return Result(model, evaluation, config, folder)
@@ -219,7 +259,7 @@ def _figures(accuracy: Accuracy) -> dict:
 class _Interrupts:
     """While it is entered, the first SIGINT or SIGTERM is noted; a second one acts at once."""
 
-    def __init__(self, config: TrainingConfig):
+    def __init__(self, config: TrainingConfig | LanguageModelConfig):
         self._config = config
         self._handlers = {}
         self.pending: int | None = None

@@ -1,9 +1,10 @@
 """The search for the algorithm: a population of restarts that come and go until some have it.
 
-A replica lives for a number of updates, its learning rate falling towards the end. At every
-validation the best weights of its life so far are kept; one that has fallen hopelessly behind, or
-has come to the end of its life, makes room for a fresh one with a seed of its own. Validation
-sequences are as short as the training ones: the lengths of the test choose nothing.
+A replica lives for a number of updates, its learning rate falling towards the end. Its sequences
+are short at first, and grow by one whenever it masters them. At every validation the best weights
+of its life so far are kept; one that has fallen hopelessly behind, or has come to the end of its
+life, makes room for a fresh one with a seed of its own. Validation sequences are as short as the
+training ones: the lengths of the test choose nothing.
 """
 
 import dataclasses
@@ -64,6 +65,7 @@ class _Replica:
     """One restart: its seed, its age in updates, and the best of its life so far."""
 
     seed: int
+    largest_n: int
     age: int = 0
     best: Figures = NEVER
     best_age: int = 0
@@ -91,7 +93,7 @@ class Search:
             read_depth=config.read_depth,
             capacity=config.capacity,
         )
-        self._trainer = population.Trainer(
+        self._trainer = population.trainer(
             self._architecture,
             optimizer=config.optimizer,
             clip_norm=config.clip_norm,
@@ -99,9 +101,9 @@ class Search:
             noise=config.action_noise,
             only_deterministic=config.only_deterministic,
         )
-        self._stream = data.stream(config.lanes, config.window, config.seed)
+        self._stream = data.stream(config.population * config.lanes, config.window, config.seed)
         self._validation = [tf.constant(array) for array in data.validation()]
-        self._replicas = [_Replica(self._seed(i)) for i in range(config.population)]
+        self._replicas = [self._new_replica(i) for i in range(config.population)]
         self._ended: list[_Replica] = []
         self._updates = 0
         self._state = population.new_state(
@@ -112,7 +114,7 @@ class Search:
         )
         # The weights that `_Replica.best` belongs to, and those of the best one that has ended.
         self._best_weights = {name: w.numpy() for name, w in self._state.weights.items()}
-        self._champion = _Replica(seed=-1)
+        self._champion = _Replica(seed=-1, largest_n=0)
         self._champion_weights = {name: w[0] for name, w in self._best_weights.items()}
 
     @property
@@ -121,18 +123,20 @@ class Search:
 
     def advance(self) -> None:
         """One round: the updates up to the next validation, the validation, the replacements."""
-        for _ in range(self.config.updates_a_round):
-            self._update()
+        for _ in range(self.config.updates_a_round // self.config.episode):
+            self._read_episode()
         self._validate()
-        self._replace()
+        self._end_replicas()
+        if not self.done:
+            self._replace()
 
     def status(self) -> Status:
         best = self._best().best
         return Status(
             updates=self._updates,
             symbols=self._updates * self.config.lanes * self.config.window * len(self._replicas),
-            n_range=self._stream.n_range,
-            alive=len(self._replicas),
+            n_range=(self._pattern.smallest_n, max(r.largest_n for r in self._replicas)),
+            alive=len(self._alive()),
             solved=self._solved(),
             best_entropy=best.rounded_entropy,
             soft_accuracy=best.soft_accuracy,
@@ -157,7 +161,7 @@ class Search:
                 "outcome": replica.outcome,
                 **dataclasses.asdict(replica.best),
             }
-            for replica in [*self._ended, *self._replicas]
+            for replica in [*self._ended, *self._alive()]
         ]
 
     def state(self) -> tuple[dict[str, np.ndarray], dict]:
@@ -201,9 +205,11 @@ class Search:
         self._ended = [_replica_from(values) for values in meta["ended"]]
         self._champion = _replica_from(meta["champion"])
 
-    def _seed(self, number: int) -> int:
-        """The seed of the replica that is started as number `number`."""
-        return self.config.seed * 100_003 + number
+    def _new_replica(self, number: int) -> _Replica:
+        """The replica that is started as number `number`."""
+        seed = (self.config.seed * 100_003 + number) % 2**31
+        first_max_n = max(self.config.first_max_n, self._pattern.smallest_n)
+        return _Replica(seed, min(first_max_n, self.config.max_n))
 
     def _solved(self) -> int:
         return sum(replica.outcome == "solved" for replica in self._ended)
@@ -211,17 +217,32 @@ class Search:
     def _best(self) -> _Replica:
         return max([self._champion, *self._replicas], key=lambda replica: replica.best.rank())
 
-    def _update(self) -> None:
-        windows = self._stream.next_windows()
-        self._state, _ = self._trainer.update(
-            self._state,
-            tf.constant([self._learning_rate(replica) for replica in self._replicas]),
-            tf.constant([self.config.seed, self._updates]),
-            *(tf.constant(array[0]) for array in windows),
-        )
-        self._updates += 1
-        for replica in self._replicas:
-            replica.age += 1
+    def _read_episode(self) -> None:
+        """Windows of sequences that follow one another, begun with empty memories; and then, for
+        those who got enough of their symbols right, longer sequences."""
+        config = self.config
+        largest = np.repeat([replica.largest_n for replica in self._replicas], config.lanes)
+        self._stream.set_range(self._pattern.smallest_n, largest.tolist())
+        self._stream.begin_sequences()
+        windows = self._stream.next_windows(config.episode)
+        shape = (config.episode, config.population, config.lanes, config.window)
+        tokens, targets, deterministic, _ = (array.reshape(shape) for array in windows)
+        shares = []
+        for i in range(config.episode):
+            self._state, right = self._trainer.update(
+                self._state,
+                tf.constant([self._learning_rate(replica) for replica in self._replicas]),
+                tf.constant([config.seed, self._updates]),
+                tf.constant(i == 0),
+                *(tf.constant(array[i]) for array in (tokens, targets, deterministic)),
+            )
+            shares.append(right.numpy())
+            self._updates += 1
+            for replica in self._replicas:
+                replica.age += 1
+        for replica, share in zip(self._replicas, np.mean(shares, axis=0), strict=True):
+            if share >= config.mastery and replica.largest_n < config.max_n:
+                replica.largest_n += 1
 
     def _learning_rate(self, replica: _Replica) -> float:
         """With Adam constant for most of a life, then falling to a twentieth; with SGD as the
@@ -235,7 +256,12 @@ class Search:
         weights = self._state.weights
         soft = self._trainer.validate(weights, *self._validation, rounding=False)
         rounded = self._trainer.validate(weights, *self._validation, rounding=True)
-        columns = [array.numpy().tolist() for array in [*soft, *rounded]]
+        rows = len(self._validation[0])
+        columns = [
+            column.tolist()
+            for right, entropy, confidence in (soft, rounded)
+            for column in (right.numpy() / rows, entropy.numpy(), confidence.numpy())
+        ]
         for place, replica in enumerate(self._replicas):
             figures = Figures(*(column[place] for column in columns))
             if self._improves(figures, replica.best):
@@ -252,19 +278,28 @@ class Search:
             return figures.soft_entropy < best.soft_entropy
         return figures.rank() > best.rank()
 
-    def _replace(self) -> None:
-        """Ends the replicas whose time has come and starts fresh ones in their places."""
+    def _alive(self) -> list[_Replica]:
+        return [replica for replica in self._replicas if replica.outcome == "alive"]
+
+    def _end_replicas(self) -> None:
+        """Ends the replicas whose time has come, and remembers the best of them."""
         for place, replica in enumerate(self._replicas):
             replica.outcome = self._outcome(replica)
             if replica.outcome == "alive":
                 continue
+            self._ended.append(replica)
             if replica.best.rank() > self._champion.best.rank():
                 self._champion = replica
                 self._champion_weights = {
                     name: weight[place].copy() for name, weight in self._best_weights.items()
                 }
-            self._ended.append(replica)
-            fresh = _Replica(self._seed(len(self._ended) + len(self._replicas) - 1))
+
+    def _replace(self) -> None:
+        """Starts fresh replicas in the places of those that have ended."""
+        for place, replica in enumerate(self._replicas):
+            if replica.outcome == "alive":
+                continue
+            fresh = self._new_replica(len(self._ended) + len(self._alive()))
             self._replicas[place] = fresh
             weights = population.initial_weights(
                 self._architecture, fresh.seed, self.config.initial_scale

@@ -61,8 +61,9 @@ class Stream:
         lanes: Number of lanes.
         window: Symbols a window.
         seed: Integer; streams of different seeds are independent.
-        n_range: Pair of the smallest and the largest n to draw, both included. Defaults to the
-            pattern's smallest n and 19, the largest n the paper trains on.
+        n_range: Pair of the smallest and the largest n to draw, both included; the largest may be
+            a list of one for each lane. Defaults to the pattern's smallest n and 19, the largest n
+            the paper trains on.
         reset_every: A memory reset is due before every sequence of a lane whose number is a
             multiple of this. The paper's authors reset every 1,000 sequences, every 100 for
             memorization and every 10 for addition.
@@ -81,7 +82,7 @@ class Stream:
         lanes: int,
         window: int = 50,
         seed: int = 0,
-        n_range: tuple[int, int] | None = None,
+        n_range: tuple[int, int | list[int]] | None = None,
         reset_every: int = 1000,
     ):
         for name, value in (("lanes", lanes), ("window", window), ("reset_every", reset_every)):
@@ -103,6 +104,8 @@ class Stream:
         )
         self._block: _Block | None = None
         self._read = 0
+        # Symbols of a lane to make at once: the more, the longer the stream flows undisturbed.
+        self._ahead = 0
         self._sequences_a_block = 8
         self.set_range(*(n_range or (self.pattern.smallest_n, _LARGEST_TRAINING_N)))
 
@@ -114,8 +117,10 @@ class Stream:
         # The last target is the first token of the window to come.
         if self._block is None or self._read + symbols + 1 > self._block.tokens.shape[1]:
             self._start_block_here()
-            ahead = _SYMBOLS_A_BLOCK // self.lanes // self.window * self.window
-            self._block = self._make_block(max(symbols, ahead) + 1)
+            made = max(symbols, self._ahead)
+            self._block = self._make_block(made + 1)
+            most = _SYMBOLS_A_BLOCK // self.lanes // self.window * self.window
+            self._ahead = min(2 * made, most)
         here = slice(self._read, self._read + symbols)
         next_symbol = slice(self._read + 1, self._read + symbols + 1)
         self._read += symbols
@@ -126,15 +131,35 @@ class Stream:
             self._cut(self._block.resets[:, here]),
         )
 
-    def set_range(self, smallest: int, largest: int) -> None:
-        """Draws n from `smallest` to `largest`, both included, for every sequence not begun yet."""
+    def set_range(self, smallest: int, largest: int | list[int]) -> None:
+        """Draws n from `smallest` to `largest`, both included, for every sequence not begun yet.
+
+        `largest` is one for all lanes, or a list of one for each.
+        """
         self.pattern.check_n(smallest)
-        if largest < smallest:
+        if np.shape(largest) not in [(), (self.lanes,)]:
+            raise ValueError(
+                f"The largest n is one for all lanes or one for each of the {self.lanes}, "
+                f"got {len(largest)}."
+            )
+        if np.min(largest) < smallest:
             raise ValueError(
                 f"The largest n must not be below the smallest, got {smallest} to {largest}."
             )
         self._start_block_here()
+        self._ahead = 0
         self.n_range = (smallest, largest)
+
+    def begin_sequences(self) -> None:
+        """Leaves the sequence each lane is in unfinished, and begins the next one here."""
+        position = self._position()
+        unread = (position.offset == 0) & (position.n == _NOT_DRAWN)
+        self._block_start = _Position(
+            sequence=np.where(unread, position.sequence, position.sequence + 1),
+            n=np.full(self.lanes, _NOT_DRAWN),
+            offset=np.zeros(self.lanes, np.int64),
+        )
+        self._block, self._read, self._ahead = None, 0, 0
 
     def as_dataset(self):
         """This stream as an endless `tf.data.Dataset`: one window of every lane an element.
@@ -247,5 +272,6 @@ class Stream:
         """The n and the key of sequence i of a lane: words 2i and 2i + 1 of the lane's key."""
         smallest, largest = self.n_range
         lane_keys = self._lane_keys[:, None]
-        n = smallest + draws.scale(draws.words(lane_keys, 2 * numbers), largest - smallest + 1)
+        span = np.reshape(np.subtract(largest, smallest) + 1, (-1, 1))
+        n = smallest + draws.scale(draws.words(lane_keys, 2 * numbers), span)
         return n, draws.words(lane_keys, 2 * numbers + 1)

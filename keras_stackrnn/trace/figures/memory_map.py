@@ -1,0 +1,97 @@
+"""The memory map: one memory's elements by depth and time, filling and emptying."""
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.figure import Figure
+
+from keras_stackrnn.memory import EMPTY
+from keras_stackrnn.trace.figures import style
+from keras_stackrnn.trace.figures.action_map import short_number
+from keras_stackrnn.trace.record import MemoryTrace, Trace
+from keras_stackrnn.trace.wording import title_of
+
+# Dark to light in grey print too, and the same to all eyes.
+_COLORS = colormaps["cividis"]
+_LARGEST_ROW, _TALLEST = 0.24, 4.5
+_SMALLEST_ROW_WITH_TEXT = 0.13
+# Slots that hold less than this of an element are left white.
+_NOTHING = 0.02
+
+
+def memory_map(trace: Trace, name: str) -> Figure:
+    """Draws all elements of a memory after each symbol.
+
+    A stack hangs from its top; a list lies around its head. The colour is the element's value, as
+    strong as the slot is full: soft actions leave slots half empty.
+
+    Args:
+        trace: The trace.
+        name: The memory's name.
+    """
+    memory = trace.memory(name)
+    is_stack = memory.kind == "stack"
+    contents, rows = _visible(memory)
+    margin, edge, header = 0.95, 0.75, 0.4
+    width = style.cell_width(len(trace.symbols), margin + edge)
+    height = min(_LARGEST_ROW, _TALLEST / len(rows))
+    top = header + style.symbols_height(trace.symbols, width) + 0.05
+    page_width = max(margin + len(trace.symbols) * width + edge, 5.0)
+    axes = style.sheet(page_width, top + max(len(rows) * height, 1.05) + 0.2)
+    axes.text(0.12, 0.12, f"{name} of {title_of(trace)}", size=9, va="top", weight="bold")
+    for step, symbol in enumerate(trace.symbols):
+        x = margin + step * width
+        style.write_symbol(axes, x + width / 2, top - 0.05, symbol, width)
+        for row, value in enumerate(contents[step]):
+            fullness = min(value - EMPTY, 1.0)
+            if fullness < _NOTHING:
+                continue
+            color = style.blended(_COLORS(np.clip(value, 0, 1)), fullness)
+            y = top + row * height
+            style.fill(axes, x, y, width, height, color, linewidth=min(0.8, 4 * height))
+            if height >= _SMALLEST_ROW_WITH_TEXT and width >= 0.2:
+                text = {"size": 6.5, "ha": "center", "va": "center", "color": style.ink_on(color)}
+                axes.text(x + width / 2, y + height / 2, short_number(value), **text)
+    _draw_depths(axes, rows, is_stack, top, height, margin)
+    _draw_scale(axes, page_width - 0.5, top)
+    return axes.figure
+
+
+def _visible(memory: MemoryTrace) -> tuple[np.ndarray, np.ndarray]:
+    """The contents without rows that stay empty, and the depth or place of the others."""
+    contents = memory.contents
+    head = 0 if memory.kind == "stack" else contents.shape[1] // 2
+    filled = np.flatnonzero((contents - EMPTY >= _NOTHING).any(axis=0))
+    first, last = min(filled.min(initial=head), head), filled.max(initial=head)
+    return contents[:, first : last + 1], np.arange(first, last + 1) - head
+
+
+def _draw_depths(axes, rows, is_stack, top, height, margin) -> None:
+    every = max(1, int(np.ceil(0.16 / height)))
+    steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
+    every = next((step for step in steps if step >= every), every)
+    for place, row in enumerate(rows):
+        if row % every == 0:
+            name = ("top" if is_stack else "head") if row == 0 else str(row)
+            y = top + (place + 0.5) * height
+            axes.text(margin - 0.08, y, name, size=7, ha="right", va="center", color=style.FAINT)
+    middle = top + len(rows) * height / 2
+    axes.text(
+        margin - 0.55,
+        max(middle, top + 0.25),
+        "depth" if is_stack else "place",
+        size=8,
+        rotation=90,
+        ha="center",
+        va="center",
+        color=style.FAINT,
+    )
+
+
+def _draw_scale(axes, x, top) -> None:
+    for place in range(20):
+        style.fill(
+            axes, x, top + place * 0.04, 0.12, 0.042, _COLORS(1 - place / 19), edgecolor="none"
+        )
+    for value, y in (("1", top + 0.04), ("0", top + 0.78)):
+        axes.text(x + 0.17, y, value, size=7, va="center", color=style.FAINT)
+    axes.text(x + 0.06, top + 0.86, "value", size=7, ha="center", va="top", color=style.FAINT)

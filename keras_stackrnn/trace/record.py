@@ -1,0 +1,233 @@
+"""The record of one text: what was read, what was predicted, what each memory did."""
+
+import dataclasses
+import functools
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from keras_stackrnn.memory import EMPTY, list_read_positions
+from keras_stackrnn.trace.replay import Replay, replay
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MemoryTrace:
+    """One memory over T symbols.
+
+    Attributes:
+        name: `stack1`, `stack2`, …, `list1`, …, counted through all layers.
+        kind: `"stack"` or `"list"`.
+        actions: The names of its A actions.
+        weights: `[T, A]`, the weight of each action; 0 or 1 where they are rounded.
+        values: `[T]`, the value that PUSH or INSERT writes.
+        tops: `[T, depth]` after the symbol: the top-most elements of a stack; of a list the head,
+            then its neighbours left, right, left, … An empty slot is -1.
+        capacity: How many elements it holds; `None`: as many as there are.
+        backwards: Whether it met the symbols in reverse, as in half of a `Bidirectional` layer.
+    """
+
+    name: str
+    kind: str
+    actions: tuple[str, ...]
+    weights: np.ndarray
+    values: np.ndarray
+    tops: np.ndarray
+    capacity: int | None = None
+    backwards: bool = False
+
+    @functools.cached_property
+    def taken(self) -> list[str]:
+        """The most probable action at each symbol."""
+        return [self.actions[action] for action in self.weights.argmax(axis=1)]
+
+    @property
+    def offsets(self) -> list[int]:
+        """Where the columns of `tops` lie: depths of a stack, distances to a list's head."""
+        depth = self.tops.shape[1]
+        if self.kind == "stack":
+            return list(range(depth))
+        rows = 2 * depth + 1
+        return [position - depth for position in list_read_positions(rows, depth)]
+
+    @property
+    def contents(self) -> np.ndarray:
+        """`[T, rows]`: the whole memory after each symbol, a stack's top and a list's left first.
+
+        There are as many rows as ever hold something, and as many on either side of a list's head,
+        which is in the middle.
+        """
+        return self._replay.contents
+
+    @property
+    def lost(self) -> float:
+        """How many elements went past an end."""
+        return self._replay.lost
+
+    def with_depth(self, depth: int) -> "MemoryTrace":
+        """The same with so many elements in `tops`."""
+        return dataclasses.replace(self, tops=nearest(self.contents, self.kind, depth))
+
+    @functools.cached_property
+    def _replay(self) -> Replay:
+        [done] = replays([self])
+        return done
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Trace:
+    """What happened at each of T symbols.
+
+    Attributes:
+        symbols: The T symbols read.
+        upcoming: The symbol after each of them; `None` where none is known.
+        deterministic: `[T]`, whether `upcoming` can be predicted; `None`: nobody said.
+        vocabulary: The V symbols.
+        probabilities: `[T, V]` of the next symbol; NaN where the model predicts nothing.
+        memories: A `MemoryTrace` for each memory, the first layer's first.
+        rounded: Whether actions were rounded.
+        title: What was traced, in a few words.
+        forced: Which actions were forced, in a few words; empty if none.
+    """
+
+    symbols: tuple[str, ...]
+    upcoming: tuple[str | None, ...]
+    deterministic: np.ndarray | None
+    vocabulary: tuple[str, ...]
+    probabilities: np.ndarray
+    memories: tuple[MemoryTrace, ...]
+    rounded: bool
+    title: str
+    forced: str = ""
+
+    @functools.cached_property
+    def predictions(self) -> tuple[str | None, ...]:
+        """The most probable next symbol, at each symbol."""
+        return tuple(
+            None if np.isnan(row[0]) else self.vocabulary[row.argmax()]
+            for row in self.probabilities
+        )
+
+    @functools.cached_property
+    def next_probabilities(self) -> np.ndarray:
+        """`[T]`: the probability of the symbol that really came; NaN where there is none."""
+        places = {symbol: place for place, symbol in enumerate(self.vocabulary)}
+        pairs = zip(self.probabilities, self.upcoming, strict=True)
+        return np.array([np.nan if s is None else row[places[s]] for row, s in pairs])
+
+    def is_wrong(self, step: int) -> bool:
+        """Whether another symbol came than was predicted."""
+        prediction, upcoming = self.predictions[step], self.upcoming[step]
+        return None not in (prediction, upcoming) and prediction != upcoming
+
+    def is_deterministic(self, step: int) -> bool:
+        """Whether the next symbol is known to be predictable."""
+        return self.deterministic is not None and bool(self.deterministic[step])
+
+    def memory(self, name: str) -> MemoryTrace:
+        """The memory of that name."""
+        for memory in self.memories:
+            if memory.name == name:
+                return memory
+        names = ", ".join(memory.name for memory in self.memories)
+        raise ValueError(f"There is no memory {name!r}: expected one of {names}.")
+
+    def rows(self) -> list[dict]:
+        """A flat dict for each symbol, fit for `csv` or a data frame.
+
+        Keys are `symbol`, `next`, `deterministic`, `prediction`, `probability` (of the prediction),
+        `next_probability`; and for each memory `stack1.action`, `stack1.PUSH`, `stack1.POP`,
+        `stack1.value`, `stack1[0]` (the top), `stack1[1]`, …
+        """
+        from keras_stackrnn.trace.rows import rows_of
+
+        return rows_of(self)
+
+    def to_text(self, width: int | None = None, colors: bool = False) -> str:
+        """The table for a terminal.
+
+        Args:
+            width: Columns of the terminal; `None`: as many as the table needs.
+            colors: Whether to use a terminal's colours and bold letters. Without, predictable
+                symbols are in square brackets.
+        """
+        from keras_stackrnn.trace.table import table_of
+
+        return table_of(self, width, colors)
+
+    def to_csv(self, path: str | os.PathLike | None = None) -> str:
+        """The rows as CSV, also written to `path` if there is one."""
+        from keras_stackrnn.trace.rows import csv_of
+
+        return _written(csv_of(self), path)
+
+    def to_html(self, path: str | os.PathLike | None = None) -> str:
+        """A page to step through, in one file, also written to `path` if there is one."""
+        from keras_stackrnn.trace.page import page_of
+
+        return _written(page_of(self), path)
+
+    def plot(
+        self,
+        path: str | os.PathLike | None = None,
+        kind: str = "actions",
+        memory: str | None = None,
+    ) -> "Figure":
+        """Draws a figure.
+
+        Args:
+            path: A `.png` or `.svg` file to write it to; the same trace gives the same bytes.
+            kind: `"actions"`, what was done to each memory at each symbol; `"memory"`, one memory
+                filling and emptying; `"probabilities"` of the next symbol.
+            memory: The memory's name for `"memory"`; may be left out where there is but one.
+
+        Returns:
+            The `matplotlib.figure.Figure`.
+        """
+        from keras_stackrnn.trace import figures
+
+        figure = figures.draw(self, kind, memory)
+        if path is not None:
+            figures.save(figure, path)
+        return figure
+
+
+def replays(memories: Sequence[MemoryTrace]) -> list[Replay]:
+    """What all memories held: those that are alike together, which is much faster."""
+    alike = {}
+    for place, memory in enumerate(memories):
+        key = (memory.kind, memory.actions, memory.capacity, memory.backwards)
+        alike.setdefault(key, []).append(place)
+    found = {}
+    for (kind, _, capacity, backwards), places in alike.items():
+        order = slice(None, None, -1 if backwards else 1)
+        weights = np.stack([memories[place].weights[order] for place in places], axis=2)
+        values = np.stack([memories[place].values[order] for place in places], axis=1)
+        for place, done in zip(places, replay(kind, weights, values, capacity), strict=True):
+            found[place] = done._replace(contents=done.contents[order])
+    return [found[place] for place in range(len(memories))]
+
+
+def nearest(contents: np.ndarray, kind: str, depth: int) -> np.ndarray:
+    """The first `depth` elements of memories in the order in which they are read.
+
+    Args:
+        contents: `[memories, rows]`.
+        kind: `"stack"` or `"list"`.
+        depth: How many; beyond the ends there are empty ones.
+    """
+    wider = np.pad(contents, [(0, 0), (depth, depth)], constant_values=EMPTY)
+    if kind == "stack":
+        return wider[:, depth : 2 * depth]
+    return wider[:, list_read_positions(wider.shape[1], depth)]
+
+
+def _written(text: str, path) -> str:
+    if path is not None:
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+    return text

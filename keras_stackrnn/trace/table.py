@@ -1,0 +1,188 @@
+"""A trace as a table for a terminal: the paper's columns, a row for each symbol."""
+
+import dataclasses
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from keras_stackrnn.trace.record import MemoryTrace, Trace
+from keras_stackrnn.trace.wording import (
+    SIGNS,
+    has_no_effect,
+    idle_words,
+    is_idle,
+    number_text,
+    symbol_text,
+    title_of,
+    top_word,
+)
+
+# An action below this weight is one among others, and written in lower case.
+CERTAIN = 0.9
+
+_GAP = "  "
+_NORMAL, _BOLD, _DIM, _RED = "0", "1", "2", "31"
+# Blue and yellow keep apart for every kind of colour vision.
+_ACTION_STYLES = {"PUSH": "34", "INSERT": "34", "POP": "33", "LEFT": "33", "RIGHT": "36"}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Cell:
+    text: str
+    style: str = _NORMAL
+
+
+@dataclasses.dataclass(frozen=True)
+class _Column:
+    header: str
+    cells: list[_Cell]
+
+    @property
+    def width(self) -> int:
+        return max(map(display_width, [self.header, *(cell.text for cell in self.cells)]))
+
+
+def table_of(trace: Trace, width: int | None = None, colors: bool = False) -> str:
+    """The table, with what it is about above it, and what is not in it below.
+
+    Memories that are shown by one action and one element throughout are folded into one line. If
+    it does not fit into `width`, actions become signs; if it still does not, memories are shown
+    some at a time.
+    """
+    moving = [memory for memory in trace.memories if not is_idle(memory)]
+    first = _symbol_columns(trace, colors)
+    blocks, signs = _fitting_blocks(first, moving, width)
+    lines = [title_of(trace), ""]
+    for block in blocks:
+        lines += [*_lines([*first, *block], colors), ""]
+    lines += _closing_lines(trace, moving, signs)
+    return "\n".join(lines) + "\n"
+
+
+def display_width(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    combining = sum(unicodedata.combining(character) > 0 for character in text)
+    return len(text) + wide - combining
+
+
+def _symbol_columns(trace: Trace, colors: bool) -> list[_Column]:
+    current, upcoming, prediction, probability = [], [], [], []
+    for step, symbol in enumerate(trace.symbols):
+        is_known = trace.is_deterministic(step)
+        style = _BOLD if is_known else _NORMAL
+        current.append(_Cell(symbol_text(symbol)))
+        upcoming.append(_Cell(_marked(trace.upcoming[step], is_known, colors), style))
+        text = _marked(trace.predictions[step], is_known, colors)
+        if trace.is_wrong(step):
+            text += " x"
+            # What nobody can predict is not held against the model.
+            style = _DIM if trace.deterministic is not None and not is_known else f"{_BOLD};{_RED}"
+        prediction.append(_Cell(text, style))
+        probability.append(_Cell(number_text(trace.next_probabilities[step])))
+    columns = [_Column("current", current), _Column("next", upcoming)]
+    if any(trace.predictions):
+        columns += [_Column("prediction", prediction), _Column("p(next)", probability)]
+    return columns
+
+
+def _marked(symbol: str | None, is_known: bool, colors: bool) -> str:
+    text = symbol_text(symbol)
+    return f"[{text}]" if text and is_known and not colors else text
+
+
+def _fitting_blocks(first, memories, width) -> tuple[list[list[_Column]], bool]:
+    """The memories' columns, some at a time, and whether actions had to become signs."""
+    whole = _memory_columns(memories)
+    if width is None or not memories or _table_width([*first, *whole]) <= width:
+        return [whole], False
+    columns = _sign_columns(memories)
+    blocks, block = [], []
+    for column in columns:
+        if block and _table_width([*first, *block, column]) > width:
+            blocks.append(block)
+            block = []
+        block.append(column)
+    return [*blocks, block], True
+
+
+def _memory_columns(memories: Sequence[MemoryTrace]) -> list[_Column]:
+    actions = [
+        _Column(
+            memory.name, [_Cell(_action_text(memory, t), style) for t, style in _styles(memory)]
+        )
+        for memory in memories
+    ]
+    tops = [
+        _Column(
+            f"{memory.name}[{top_word(memory)}]",
+            [_Cell(number_text(top)) for top in memory.tops[:, 0]],
+        )
+        for memory in memories
+    ]
+    return actions + tops
+
+
+def _sign_columns(memories: Sequence[MemoryTrace]) -> list[_Column]:
+    return [
+        _Column(
+            memory.name,
+            [
+                _Cell(f"{SIGNS[memory.taken[t]]} {number_text(memory.tops[t, 0]):>5}", style)
+                for t, style in _styles(memory)
+            ],
+        )
+        for memory in memories
+    ]
+
+
+def _action_text(memory: MemoryTrace, step: int) -> str:
+    action = memory.taken[step]
+    return action if memory.weights[step].max() >= CERTAIN else action.lower()
+
+
+def _styles(memory: MemoryTrace) -> Iterator[tuple[int, str]]:
+    for step, action in enumerate(memory.taken):
+        style = _DIM if has_no_effect(memory, step) else _ACTION_STYLES[action]
+        yield step, style
+
+
+def _table_width(columns: Sequence[_Column]) -> int:
+    return sum(column.width for column in columns) + len(_GAP) * (len(columns) - 1)
+
+
+def _lines(columns: Sequence[_Column], colors: bool) -> list[str]:
+    header = _GAP.join(_padded(column.header, column.width) for column in columns)
+    lines = [header.rstrip(), "-" * _table_width(columns)]
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        texts = []
+        for cell, column in zip(cells, columns, strict=True):
+            text = _padded(cell.text, column.width)
+            if colors and cell.style != _NORMAL:
+                text = f"\x1b[{cell.style}m{text}\x1b[0m"
+            texts.append(text)
+        lines.append(_GAP.join(texts).rstrip())
+    return lines
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - display_width(text))
+
+
+def _closing_lines(trace: Trace, moving: Sequence[MemoryTrace], signs: bool) -> list[str]:
+    lines = idle_words(trace.memories)
+    if signs:
+        actions = dict.fromkeys(action for memory in moving for action in memory.actions)
+        meanings = ", ".join(f"{SIGNS[action]} {action}" for action in actions)
+        lines.append(f"Signs: {meanings}; numbers: the top or head.")
+    elif any((memory.weights.max(axis=1) < CERTAIN).any() for memory in moving):
+        lines.append(f"An action in lower case has a weight below {CERTAIN}.")
+    lines += [
+        f"{memory.name} lost {memory.lost:.1f} elements past its capacity of {memory.capacity}."
+        for memory in trace.memories
+        if memory.capacity is not None and memory.lost >= 0.05
+    ]
+    if trace.deterministic is not None and any(trace.predictions):
+        known = [step for step in range(len(trace.symbols)) if trace.deterministic[step]]
+        right = sum(not trace.is_wrong(step) for step in known)
+        lines.append(f"{right} of {len(known)} predictable symbols right.")
+    return lines

@@ -1,0 +1,198 @@
+"""The training of a language model: epochs over a text, and the best weights on validation."""
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+import keras
+import numpy as np
+
+from keras_stackrnn.corpus import Corpus
+from keras_stackrnn.models import NextSymbolModel
+from keras_stackrnn.perplexity import PerplexityMeter, perplexity
+from keras_stackrnn.training.lanes import Lanes
+from keras_stackrnn.training.language_config import LanguageModelConfig
+from keras_stackrnn.training.language_step import LanguageStep
+
+
+class TrainingText(NamedTuple):
+    """The text a training may see, and none of the test's."""
+
+    vocabulary: list[str]
+    train: np.ndarray
+    validation: np.ndarray
+    first: int  # the token that is read before each text
+
+    @classmethod
+    def of(cls, corpus: Corpus) -> "TrainingText":
+        return cls(corpus.vocabulary, corpus.train, corpus.validation, corpus.end_of_line)
+
+
+@dataclasses.dataclass(frozen=True)
+class LanguageStatus:
+    """Where a training stands; the training text's perplexity is that of the epoch so far."""
+
+    updates: int
+    symbols: int
+    epoch: int
+    learning_rate: float
+    train_perplexity: float
+    validation_perplexity: float
+    best_perplexity: float
+
+
+class LanguageModelTraining:
+    """Trains one model, epoch by epoch, and keeps its best weights on validation.
+
+    The states are carried through the whole text. After an epoch that gains too little on
+    validation the learning rate falls; after one that loses, the best weights come back as well.
+
+    Args:
+        config: A `LanguageModelConfig`.
+        text: A `TrainingText`.
+    """
+
+    def __init__(self, config: LanguageModelConfig, text: TrainingText):
+        self.config = config
+        self._text = text
+        self._lanes = Lanes(text.train, text.first, config.lanes, config.window, config.seed)
+        self._model = _new_model(config, text.vocabulary)
+        self._model.set_weights(_initial_weights(self._model, config.seed))
+        self._step = LanguageStep(self._model, config)
+        self._validated = self._model.twin()
+        self._meter = PerplexityMeter(self._validated)
+        self._best_weights = self._model.get_weights()
+        self._best = math.inf
+        self._epochs: list[dict] = []
+        self._updates = 0
+        self._entropy = 0.0  # sum over the windows of this epoch
+
+    @property
+    def done(self) -> bool:
+        slowest = self.config.smallest_rate * self.config.learning_rate
+        return len(self._epochs) >= self.config.epochs or self._step.learning_rate < slowest
+
+    @property
+    def planned_updates(self) -> int:
+        """After how many updates it ends if nothing ends it sooner."""
+        return self.config.epochs * self._lanes.windows
+
+    def advance(self) -> None:
+        """One round: some updates, and a validation where they end an epoch."""
+        first = self._updates % self._lanes.windows
+        last = min(first + self.config.updates_a_round, self._lanes.windows)
+        entropies = []
+        for number in range(first, last):
+            inputs, targets = self._lanes.window(len(self._epochs), number)
+            entropies.append(self._step.update(inputs, targets, self._updates))
+            self._updates += 1
+        self._entropy += sum(float(entropy) for entropy in entropies)
+        if last == self._lanes.windows:
+            self._end_epoch()
+
+    def status(self) -> LanguageStatus:
+        windows = self._updates % self._lanes.windows
+        last = self._epochs[-1] if self._epochs else None
+        if windows:
+            train = perplexity(self._entropy / windows)
+        else:
+            train = last["train_perplexity"] if last else math.nan
+        return LanguageStatus(
+            updates=self._updates,
+            symbols=self._updates * self.config.lanes * self.config.window,
+            epoch=len(self._epochs) + (windows > 0),
+            learning_rate=self._step.learning_rate,
+            train_perplexity=train,
+            validation_perplexity=last["validation_perplexity"] if last else math.nan,
+            best_perplexity=self._best,
+        )
+
+    def best_model(self) -> NextSymbolModel:
+        """The model with the best weights so far."""
+        best = self._model.twin()
+        best.set_weights(self._best_weights)
+        return best
+
+    def epochs(self) -> list[dict]:
+        """Every epoch that was ended: its number, learning rate and perplexities."""
+        return list(self._epochs)
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict]:
+        """Everything, as arrays and as plain values: `restore` continues exactly from there."""
+        groups = {"step": self._step.arrays(), "best": self._best_weights}
+        arrays = {f"{name}/{i}": a for name, group in groups.items() for i, a in enumerate(group)}
+        meta = {
+            "updates": self._updates,
+            "entropy": self._entropy,
+            "epochs": self._epochs,
+            "best": self._best,
+        }
+        return arrays, meta
+
+    def restore(self, arrays: dict[str, np.ndarray], meta: dict) -> None:
+        """Continues from a `state()`."""
+
+        def group(name):
+            size = sum(key.startswith(f"{name}/") for key in arrays)
+            return [arrays[f"{name}/{i}"] for i in range(size)]
+
+        self._step.assign(group("step"))
+        self._best_weights = group("best")
+        self._updates = meta["updates"]
+        self._entropy = meta["entropy"]
+        self._epochs = meta["epochs"]
+        self._best = meta["best"]
+
+    def _end_epoch(self) -> None:
+        weights = self._step.weights()
+        self._validated.set_weights(weights)
+        measured = self._meter.measure(self._text.validation, self._text.first)
+        self._epochs.append(
+            {
+                "epoch": len(self._epochs) + 1,
+                "learning_rate": self._step.learning_rate,
+                "train_perplexity": perplexity(self._entropy / self._lanes.windows),
+                "validation_perplexity": measured,
+            }
+        )
+        self._entropy = 0.0
+        self._step.begin_epoch()
+        gains = measured <= self._best * (1 - self.config.least_gain)
+        if not (gains and math.isfinite(measured)):
+            self._step.learning_rate *= self.config.slower
+        if measured < self._best:
+            self._best, self._best_weights = measured, weights
+        elif not self.config.averaging:
+            self._model.set_weights(self._best_weights)
+
+
+def _new_model(config: LanguageModelConfig, vocabulary: list[str]) -> NextSymbolModel:
+    return NextSymbolModel(
+        config.model,
+        vocabulary,
+        config.units,
+        layers=config.layers,
+        memories=max(1, config.memories),
+        capacity=config.capacity,
+        read_depth=config.read_depth,
+        no_op=config.no_op,
+        use_recurrent_kernel=True,
+        use_bias=True,
+        embedding_size=config.embedding,
+        context_units=max(1, config.context_units),
+        task=config.task,
+    )
+
+
+def _initial_weights(model: NextSymbolModel, seed: int) -> list[np.ndarray]:
+    """Keras' usual initial weights, but all from one seed."""
+
+    def fresh(number, weight, usual):
+        if weight.name.endswith("bias"):
+            return usual
+        kind = {"recurrent_kernel": "Orthogonal", "embeddings": "RandomUniform"}
+        initializer = getattr(keras.initializers, kind.get(weight.name, "GlorotUniform"))
+        return keras.ops.convert_to_numpy(initializer(seed=seed + number)(weight.shape))
+
+    pairs = zip(model.weights, model.get_weights(), strict=True)
+    return [fresh(number, *pair) for number, pair in enumerate(pairs)]

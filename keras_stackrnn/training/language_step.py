@@ -1,0 +1,111 @@
+"""One update of a language model: a window through the layers and the softmax, compiled."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_stackrnn.carried import CarriedLayers
+from keras_stackrnn.models import NextSymbolModel
+from keras_stackrnn.training.language_config import LanguageModelConfig
+from keras_stackrnn.training.softmax import mean_entropy
+
+_OPTIMIZERS = {"adam": keras.optimizers.Adam, "sgd": keras.optimizers.SGD}
+
+
+class LanguageStep:
+    """The compiled program of an update, with all that an update changes.
+
+    Args:
+        model: The model to train.
+        config: A `LanguageModelConfig`.
+    """
+
+    def __init__(self, model: NextSymbolModel, config: LanguageModelConfig):
+        self._model = model
+        self._config = config
+        self._layers = CarriedLayers(model)
+        self._optimizer = _OPTIMIZERS[config.optimizer](
+            config.learning_rate, global_clipnorm=config.clip_norm
+        )
+        self._optimizer.build(model.trainable_variables)
+        self._averages = []
+        if config.averaging:
+            self._averages = [tf.Variable(w.value, trainable=False) for w in model.weights]
+        self._states = self._layers.initial_states(config.lanes)
+        self._program = tf.function(self._take, jit_compile=True)
+
+    def update(self, inputs: np.ndarray, targets: np.ndarray, number: int) -> tf.Tensor:
+        """Takes one window, `[lanes, window]`, and returns its mean entropy.
+
+        Args:
+            inputs: Token ids.
+            targets: The token ids that follow them.
+            number: Of this update: what is dropped depends on it.
+        """
+        entropy, self._states = self._program(inputs, targets, self._states, np.int32(number))
+        return entropy
+
+    def begin_epoch(self) -> None:
+        """Begins a text anew: nothing was read yet."""
+        self._states = self._layers.initial_states(self._config.lanes)
+
+    @property
+    def learning_rate(self) -> float:
+        return float(self._optimizer.learning_rate)
+
+    @learning_rate.setter
+    def learning_rate(self, value: float) -> None:
+        self._optimizer.learning_rate = value
+
+    def weights(self) -> list[np.ndarray]:
+        """The weights to validate and to keep: averages, if there are any."""
+        if self._averages:
+            return [average.numpy() for average in self._averages]
+        return self._model.get_weights()
+
+    def arrays(self) -> list[np.ndarray]:
+        """All that an update changes."""
+        states = tf.nest.flatten(self._states)
+        return [keras.ops.convert_to_numpy(each) for each in (*self._variables(), *states)]
+
+    def assign(self, arrays: list[np.ndarray]) -> None:
+        """Goes on from `arrays()`."""
+        variables = self._variables()
+        for variable, array in zip(variables, arrays, strict=False):
+            variable.assign(array)
+        states = [tf.constant(array) for array in arrays[len(variables) :]]
+        self._states = tf.nest.pack_sequence_as(self._states, states)
+
+    def _variables(self):
+        return [*self._model.weights, *self._optimizer.variables, *self._averages]
+
+    def _take(self, inputs, targets, states, number):
+        with tf.GradientTape() as tape:
+            embedded = self._drop(self._model.embed(inputs), number, 0)
+            outputs, states = self._layers.read(embedded, states, training=True)
+            outputs = self._drop(outputs, number, 1)
+            entropy = mean_entropy(
+                tf.reshape(outputs, [-1, outputs.shape[-1]]),
+                self._model.output_layer.kernel,
+                self._model.output_layer.bias,
+                tf.reshape(targets, [-1]),
+            )
+        variables = self._model.trainable_variables
+        # The norm of an embedding's gradient is that of its rows, each summed up first.
+        gradients = [tf.convert_to_tensor(each) for each in tape.gradient(entropy, variables)]
+        self._optimizer.apply(gradients, variables)
+        # Young averages keep less: the initial weights are soon forgotten.
+        age = tf.cast(number, tf.float32)
+        kept = tf.minimum(self._config.averaging, (1 + age) / (10 + age))
+        for average, weight in zip(self._averages, self._model.weights, strict=False):
+            average.assign(kept * average + (1 - kept) * weight.value)
+        return entropy, states
+
+    def _drop(self, tensor, number, place):
+        """Dropout outside the recurrence; what is dropped follows from the seed and the update."""
+        rate = self._config.dropout
+        if not rate:
+            return tensor
+        seed = tf.stack([self._config.seed, 2 * number + place])
+        kept = tf.random.stateless_uniform(tf.shape(tensor), seed) >= rate
+        return tf.where(kept, tensor / (1 - rate), 0)
