@@ -27,9 +27,9 @@ from keras_stackrnn.training import (
     TrainingConfig,
     train,
 )
-from keras_stackrnn.training.config import flag_of, kind_of
 from keras_stackrnn.training.language_recipes import TASKS as LANGUAGE_TASKS
 from keras_stackrnn.training.report import read_config
+from keras_stackrnn.training.values import kind_of
 
 _DEFINE = {
     str: flags.DEFINE_string,
@@ -66,7 +66,7 @@ def _fields() -> dict[str, dataclasses.Field]:
 
 def _flag_of(name: str) -> str:
     is_ours = name in TrainingConfig.__dataclass_fields__
-    return flag_of(name) if is_ours else LanguageModelConfig.flag_of(name)
+    return (TrainingConfig if is_ours else LanguageModelConfig).flag_of(name)
 
 
 def config_from_flags(values: flags.FlagValues) -> TrainingConfig | LanguageModelConfig:

@@ -174,7 +174,9 @@ class Client:
         if signature not in infos or name not in infos[signature].inputs:
             raise ValueError(f"Model {self._model!r} has no input {name!r} of {signature!r}.")
         info = infos[signature].inputs[name]
-        shape = [batch_size] if info.tensor_shape.dim else []
+        # Where both will do, one for each: a server that merges requests needs a batch dimension.
+        takes_rows = info.tensor_shape.unknown_rank or info.tensor_shape.dim
+        shape = [batch_size] if takes_rows else []
         return np.full(shape, value, tf.as_dtype(info.dtype).as_numpy_dtype)
 
 

@@ -82,6 +82,34 @@ def test_generate(client):
     ]
 
 
+SHAPES = {"scalar": [], "rows": [None], "any": None}
+
+
+@pytest.fixture(scope="module")
+def echoes(tmp_path_factory):
+    """A server of models that differ in the declared shape of their options."""
+    root = tmp_path_factory.mktemp("echoes")
+    models = config.ModelServerConfig()
+    for name, shape in SHAPES.items():
+        fixtures.save_echo_of_options(root / name / "1", shape)
+        models.model_config_list.config.add(name=name, base_path=str(root / name))
+    with fixtures.RunningServer(models) as running:
+        yield running
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_options_have_the_shape_that_the_signature_declares(echoes, name):
+    with Client(echoes.address, name) as client:
+        sent = client.generate(["x", "y"], max_symbols=3, temperature=0.5, seed=9)
+        batch_sizes = client.session(batch_size=2).state["sent"]
+    if name == "scalar":
+        assert sent == ["3", "0.5", "9"]
+        np.testing.assert_array_equal(batch_sizes, np.int32(2), strict=True)
+    else:
+        assert sent == ["[3 3]", "[0.5 0.5]", "[9 9]"]
+        np.testing.assert_array_equal(batch_sizes, np.array([2, 2], np.int32), strict=True)
+
+
 def test_a_session_predicts_what_the_whole_sequence_would(client):
     session = client.session(batch_size=2)
     session.step([[0, 1], [2]])

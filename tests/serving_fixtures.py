@@ -132,6 +132,33 @@ def save_next_symbol(path: pathlib.Path, scale: float) -> pathlib.Path:
     return path
 
 
+def save_echo_of_options(path: pathlib.Path, shape: list | None) -> pathlib.Path:
+    """Writes a SavedModel that declares its options with `shape` and says what it is sent."""
+
+    def option(name, dtype=tf.int32):
+        return tf.TensorSpec(shape, dtype, name)
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.string, "text"),
+            option("max_symbols"),
+            option("temperature", tf.float32),
+            option("seed", tf.int64),
+        ]
+    )
+    def generate(text, max_symbols, temperature, seed):
+        options = (max_symbols, temperature, seed)
+        return {"text": tf.stack([tf.strings.format("{}", each) for each in options])}
+
+    @tf.function(input_signature=[option("batch_size")])
+    def initial_state(batch_size):
+        return {"sent": tf.identity(batch_size)}
+
+    signatures = {"generate": generate, "initial_state": initial_state}
+    tf.saved_model.save(tf.Module(), str(path), signatures=signatures)
+    return path
+
+
 def expected_probabilities(sequence, scale: float) -> np.ndarray:
     """What `NextSymbol` predicts after `sequence`, computed the obvious way."""
     counts = np.bincount(sequence, minlength=VOCABULARY) * np.float64(scale)

@@ -18,6 +18,7 @@ import pytest
 import requests
 import serving_fixtures as fixtures
 import tensorflow as tf
+import trustme
 from absl import flags
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
@@ -404,39 +405,16 @@ def test_unix_socket(exported, base, tmp_path):
         assert response.model_spec.version.value == 1
 
 
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory) -> dict[str, bytes]:
-    """An authority that signed a certificate for the server and one for a client."""
-    folder = tmp_path_factory.mktemp("certificates")
-
-    def openssl(*arguments):
-        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
-
-    new_key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    openssl(
-        "req", "-x509", *new_key, "-keyout", "ca.key", "-out", "ca.crt", "-days", "2",
-        "-subj", "/CN=test authority",
-    )  # fmt: skip
-    (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost")
-    for name in ("server", "client"):
-        openssl(
-            "req", *new_key, "-keyout", f"{name}.key", "-out", f"{name}.csr",
-            "-subj", f"/CN={name}",
-        )  # fmt: skip
-        openssl(
-            "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.crt", "-CAkey", "ca.key",
-            "-CAcreateserial", "-out", f"{name}.crt", "-days", "2", "-extfile", "names",
-        )  # fmt: skip
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
 @pytest.mark.parametrize("client_verify", [False, True])
-def test_tls_and_client_certificates(exported, base, certificates, client_verify):
+def test_tls_and_client_certificates(exported, base, client_verify):
     install(exported[1], base, 1)
+    authority = trustme.CA()
+    of_server, of_client = authority.issue_cert("127.0.0.1"), authority.issue_cert("client")
+    trusted = authority.cert_pem.bytes()
     ssl = config.SSLConfig(
-        server_key=certificates["server.key"].decode(),
-        server_cert=certificates["server.crt"].decode(),
-        custom_ca=certificates["ca.crt"].decode(),
+        server_key=of_server.private_key_pem.bytes().decode(),
+        server_cert=of_server.cert_chain_pems[0].bytes().decode(),
+        custom_ca=trusted.decode(),
         client_verify=client_verify,
     )
     with fixtures.RunningServer(config.single_model("m", base), ssl=ssl) as running:
@@ -446,12 +424,11 @@ def test_tls_and_client_certificates(exported, base, certificates, client_verify
                 stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
                 return stub.Predict(fixtures.sequence_request([1]), timeout=30)
 
-        authority = certificates["ca.crt"]
         with_certificate = grpc.ssl_channel_credentials(
-            authority, certificates["client.key"], certificates["client.crt"]
+            trusted, of_client.private_key_pem.bytes(), of_client.cert_chain_pems[0].bytes()
         )
         assert ask(with_certificate).model_spec.version.value == 1
-        without_certificate = grpc.ssl_channel_credentials(authority)
+        without_certificate = grpc.ssl_channel_credentials(trusted)
         if client_verify:
             assert failure(ask, without_certificate)[0] == Code.UNAVAILABLE
         else:

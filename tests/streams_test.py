@@ -94,6 +94,10 @@ def test_a_stream_restarted_from_its_state_is_the_uninterrupted_one(name, steps)
             restarted.set_range(*step)
 
 
+def letters(stream, tokens):
+    return "".join(stream.pattern.alphabet[token] for token in tokens.ravel())
+
+
 def runs_of_a(text):
     """The number of a's of every sequence of a^n b^n."""
     return [len(run) for run in text.replace("b", " ").split()]
@@ -123,6 +127,31 @@ def test_a_range_moved_before_the_first_window_acts_at_once():
     assert_same(
         stream.next_windows(), Stream("anbn", lanes=4, window=50, n_range=(9, 9)).next_windows()
     )
+
+
+def test_each_lane_may_have_a_range_of_its_own():
+    stream = Stream("anbn", lanes=3, window=60, seed=2, n_range=(1, [1, 4, 9]))
+    restored = Stream.from_state(json.loads(json.dumps(stream.state())))
+    tokens = stream.next_windows(20).tokens
+    for lane, largest in enumerate([1, 4, 9]):
+        text = letters(stream, tokens[:, lane])
+        assert set(runs_of_a(text[: text.rindex("ba")])) == set(range(1, largest + 1))
+    np.testing.assert_array_equal(restored.next_windows(20).tokens, tokens)
+
+
+def test_lanes_can_begin_anew_in_the_middle_of_a_sequence():
+    stream = Stream("anbn", lanes=2, window=7, seed=2, n_range=(5, 5))
+    for _ in range(3):
+        assert letters(stream, stream.next_windows().tokens[0, 0]) == "aaaaabb"
+        stream.begin_sequences()
+    undisturbed = Stream("memorize", lanes=2, window=7, seed=2, n_range=(5, 5))
+    beginning = Stream("memorize", lanes=2, window=7, seed=2, n_range=(5, 5))
+    beginning.begin_sequences()
+    np.testing.assert_array_equal(beginning.next_windows().tokens, undisturbed.next_windows().tokens)
+    beginning.begin_sequences()
+    after = beginning.next_windows().tokens
+    assert np.any(after != undisturbed.next_windows().tokens)
+    assert beginning.state()["sequence"] == [1, 1]
 
 
 def test_range_is_inclusive_and_by_default_the_papers():
@@ -174,6 +203,7 @@ def test_dataset_reads_from_the_stream():
         ({"reset_every": 0}, "reset_every of 1 or more, got 0"),
         ({"n_range": (0, 5)}, "begins at n = 1 .*, got 0"),
         ({"n_range": (6, 5)}, "must not be below the smallest, got 6 to 5"),
+        ({"n_range": (1, [5, 6, 7])}, "one for all lanes or one for each of the 2, got 3"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message):

@@ -54,6 +54,44 @@ def test_replicas_learn_as_if_they_were_alone(tmp_path, model):
         assert np.any(together[name][1] != together[name][0])
 
 
+@pytest.mark.parametrize(("mastery", "largest"), [(0.0, 4), (1.0, 2)])
+def test_sequences_grow_for_those_who_master_them(tmp_path, mastery, largest):
+    search = search_of(tmp_path, mastery=mastery, first_max_n=2, lifetime=100)
+    search.advance()
+    search.advance()
+
+    assert [replica.largest_n for replica in search._replicas] == [largest, largest]
+    assert search.status().n_range == (1, largest)
+
+
+def test_sequences_grow_no_longer_than_max_n(tmp_path):
+    search = search_of(tmp_path, mastery=0.0, first_max_n=9, max_n=3)
+    search.advance()
+
+    assert search.status().n_range == (1, 3)
+
+
+def test_all_of_many_sequences_right_is_solved(tmp_path):
+    """A mean of 55 ones, compiled, is 0.99999994."""
+    search = search_of(tmp_path, task="memorize", max_n=19, validation_sequences=3)
+    rows = len(search._validation[0])
+    deterministic = np.zeros_like(search._validation[2])
+    search._validation[2] = deterministic
+    search.advance()
+
+    assert rows == 55
+    assert search.status().soft_accuracy == search.status().rounded_accuracy == 1
+
+
+def test_a_finished_search_starts_no_further_replicas(tmp_path):
+    search = search_of(tmp_path, lifetime=5, updates=5, hopeless_below=0.0)
+    search.advance()
+
+    assert search.done
+    assert search.status().alive == 0
+    assert [restart["outcome"] for restart in search.restarts()] == ["not solved"] * 2
+
+
 def test_the_keras_model_is_as_good_as_the_validation_says(tmp_path):
     search = search_of(tmp_path, units=8, memories=3, updates_a_round=60, lifetime=1000)
     for _ in range(3):

@@ -17,7 +17,7 @@ from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
 from keras_stackrnn.training import report
 from keras_stackrnn.training.baselines import BaselineSearch
 from keras_stackrnn.training.checkpoints import Checkpoint, Checkpoints
-from keras_stackrnn.training.config import FREE_ON_RESUME, TrainingConfig
+from keras_stackrnn.training.config import TrainingConfig
 from keras_stackrnn.training.data import TrainingData
 from keras_stackrnn.training.files import RunError, locked
 from keras_stackrnn.training.language_config import LanguageModelConfig
@@ -127,10 +127,8 @@ def _begin_folder(
 
 
 def _check_same_run(config, saved) -> None:
-    is_language = isinstance(config, LanguageModelConfig)
-    free = config.FREE_ON_RESUME if is_language else FREE_ON_RESUME
     for name, value in saved.to_json().items():
-        if name not in free and getattr(config, name) != value:
+        if name not in config.FREE_ON_RESUME and getattr(config, name) != value:
             raise RunError(
                 f"The run in {config.output_dir} has {name}={value!r} and cannot go on with "
                 f"{getattr(config, name)!r}: give it the same, or choose another --output_dir."
