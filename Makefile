@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 RUN := $(VENV)/bin/python
 BAZEL := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" bazel
 
-.PHONY: demo test test-slow lint bench bazel
+.PHONY: demo test test-slow lint bench reproduce bazel
 
 demo: $(INSTALLED)
 	$(RUN) -m keras_stackrnn.demo
@@ -21,6 +21,10 @@ test-slow: $(INSTALLED)
 lint: $(INSTALLED)
 	$(RUN) -m ruff format --check .
 	$(RUN) -m ruff check .
+
+# Hours; what is finished is not repeated. The language models: reproduce/penn_treebank.py --manual_dir=DIR.
+reproduce: $(INSTALLED)
+	$(RUN) reproduce/patterns.py
 
 bench: $(INSTALLED)
 	$(RUN) benchmarks/train_step.py

@@ -110,12 +110,17 @@ def write_results(runs: Path, results: Path) -> None:
     write_aside(results / "patterns.json", lambda aside: aside.write_text(data))
     table = "\n".join(_table(rows)) + "\n"
     write_aside(results / "patterns.md", lambda aside: aside.write_text(table))
+    first = [row for row in rows if row["seed"] == DEFAULT_SEED]
+    for task in dict.fromkeys(row["task"] for row in first):
+        folders = [_folder(row, runs) for row in first if row["task"] == task]
+        _draw(results / f"{task}_accuracy.png", figures.accuracy_of_runs(folders))
     for model in MEMORY_KINDS:
-        of_model = [row for row in rows if row["model"] == model and row["seed"] == DEFAULT_SEED]
-        folders = [config_of(row["task"], model, DEFAULT_SEED, runs).output_dir for row in of_model]
-        if folders:
-            _draw(results / f"{model}_accuracy.png", figures.accuracy_of_runs(folders))
+        if folders := [_folder(row, runs) for row in first if row["model"] == model]:
             _draw(results / f"{model}_restarts.png", figures.success_of_restarts(folders))
+
+
+def _folder(row: dict, runs: Path) -> str:
+    return config_of(row["task"], row["model"], row["seed"], runs).output_dir
 
 
 def _draw(path: Path, figure) -> None:

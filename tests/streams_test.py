@@ -147,7 +147,8 @@ def test_lanes_can_begin_anew_in_the_middle_of_a_sequence():
     undisturbed = Stream("memorize", lanes=2, window=7, seed=2, n_range=(5, 5))
     beginning = Stream("memorize", lanes=2, window=7, seed=2, n_range=(5, 5))
     beginning.begin_sequences()
-    np.testing.assert_array_equal(beginning.next_windows().tokens, undisturbed.next_windows().tokens)
+    here, there = beginning.next_windows(), undisturbed.next_windows()
+    np.testing.assert_array_equal(here.tokens, there.tokens)
     beginning.begin_sequences()
     after = beginning.next_windows().tokens
     assert np.any(after != undisturbed.next_windows().tokens)

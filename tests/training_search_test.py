@@ -117,7 +117,7 @@ def test_sure_comes_before_low_entropy_and_right_before_sure():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["anbn", "anbmcnm"])
+@pytest.mark.parametrize("task", ["anbn", "anb2n", "anbmcnm", "memorize"])
 def test_the_recipe_finds_the_algorithm(tmp_path, task):
     config = TrainingConfig.from_recipe(task, output_dir=str(tmp_path))
     search = Search(config, TrainingData.of(config))

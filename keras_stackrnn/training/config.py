@@ -35,14 +35,24 @@ class TrainingConfig(values.Config):
     memories: int = values.value("Stacks or lists; 0 with rnn or lstm.")
     no_op: bool = values.value("Whether leaving the memory as it is, is one of the actions.")
     read_depth: int = values.value("Elements of a memory that are read.")
-    capacity: int | None = values.value("Elements a memory holds in training; later it is unbounded.")
-    rounding: bool = values.value("Whether the finished model takes the most probable action alone.")
+    capacity: int | None = values.value(
+        "Elements a memory holds in training; later it is unbounded."
+    )
+    rounding: bool = values.value(
+        "Whether the finished model takes the most probable action alone."
+    )
 
     # What it reads.
-    max_n: int = values.value(f"Largest n to train and validate on; from {FIRST_TEST_N} up is for tests.")
+    max_n: int = values.value(
+        f"Largest n to train and validate on; from {FIRST_TEST_N} up is for tests."
+    )
     lanes: int = values.value("Streams of sequences that are read side by side.")
-    window: int = values.value("Symbols of a lane in one update; the gradient goes no further back.")
-    episode: int = values.value("Windows of a lane that follow one another before it begins anew, empty.")
+    window: int = values.value(
+        "Symbols of a lane in one update; the gradient goes no further back."
+    )
+    episode: int = values.value(
+        "Windows of a lane that follow one another before it begins anew, empty."
+    )
     first_max_n: int = values.value("Largest n that a restart begins with.")
     mastery: float = values.value("Share of symbols to get right before n grows by one.")
     only_deterministic: bool = values.value("Whether only predictable symbols make the loss.")
@@ -57,7 +67,9 @@ class TrainingConfig(values.Config):
     updates: int = values.value("The search ends after so many updates.")
     updates_a_round: int = values.value("Updates between two validations.")
     lifetime: int = values.value("Updates of one restart.")
-    hopeless_below: float = values.value("Restarts below this accuracy at half their life are replaced.")
+    hopeless_below: float = values.value(
+        "Restarts below this accuracy at half their life are replaced."
+    )
     optimizer: str = values.value("One of adam, sgd.")
     learning_rate: float = values.value("Initial learning rate.")
     cooling: float = values.value("Share of a restart's life, at its end, in which the rate falls.")

@@ -1,0 +1,100 @@
+"""The table of the patterns: run by run, each once, and written in three forms."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+from training_case import REPOSITORY, TINY
+
+from keras_stackrnn.training import TrainingConfig
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location(
+        "reproduce_patterns", REPOSITORY / "reproduce/patterns.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def finish(script, runs, task, model, seed, soft=100.0, rounded=100.0, solved=3):
+    """Leaves what a run would have left."""
+    folder = Path(script.config_of(task, model, seed, runs).output_dir)
+    folder.mkdir(parents=True)
+    shares = {"per_n": {"1": 1.0, "60": 0.5}, "percent_n_correct": soft}
+    evaluation = {
+        "task": task,
+        "model": model.split()[0],
+        "wall_seconds": 90.0,
+        "soft": shares,
+        "rounded": rounded and {**shares, "percent_n_correct": rounded, "beyond": {"200": 1.0}},
+        "restarts": [{"outcome": "solved"}] * solved
+        + [{"outcome": "hopeless"}, {"outcome": "alive"}],
+    }
+    (folder / "evaluation.json").write_text(json.dumps(evaluation))
+    (folder / "config.json").write_text(json.dumps({"config": {"task": task, "max_n": 19}}))
+
+
+def test_results_are_the_finished_runs(script, tmp_path):
+    runs, results = tmp_path / "runs", tmp_path / "results"
+    finish(script, runs, "anbn", "stack", 1)
+    finish(script, runs, "anbn", "stack", 5, rounded=98.3)
+    finish(script, runs, "anbn", "stack", 7, soft=90.0)
+    finish(script, runs, "anbn", "lstm 2x100", 1, soft=40.0, rounded=None, solved=0)
+
+    script.write_results(runs, results)
+
+    rows = json.loads((results / "patterns.json").read_text())
+    assert [(row["model"], row["seed"]) for row in rows] == [
+        ("stack", 1),
+        ("lstm 2x100", 1),
+        ("stack", 5),
+        ("stack", 7),
+    ]
+    assert rows[0] == {
+        "task": "anbn",
+        "model": "stack",
+        "seed": 1,
+        "soft": 100.0,
+        "rounded": 100.0,
+        "rounded_beyond": {"200": 1.0},
+        "restarts": 4,
+        "restarts_that_solved_it": 0.75,
+        "minutes": 1.5,
+        "command": "python train.py --task=anbn",
+    }
+    assert rows[1]["command"] == (
+        "python train.py --task=anbn --model=lstm --layers=2 --minutes=2.0"
+    )
+    lines = (results / "patterns.md").read_text().splitlines()
+    assert lines[-2].startswith(
+        "| anbn | stack | 100.0 | 100.0 | 100% | 1.5 | 1 of 2 | 1 of 2 | 9 of 12 |"
+    )
+    assert lines[-1].startswith("| anbn | lstm 2x100 | 40.0 | - | - | 1.5 | - | - | 0 of 1 |")
+    for picture in ("anbn_accuracy.png", "stack_restarts.png"):
+        assert (results / picture).stat().st_size > 0
+
+
+def test_the_first_seed_comes_first_and_baselines_have_no_other(script):
+    assert script.planned(["anbn", "anb2n"], ["stack", "rnn 40"], [1, 2]) == [
+        ("anbn", "stack", 1),
+        ("anb2n", "stack", 1),
+        ("anbn", "rnn 40", 1),
+        ("anb2n", "rnn 40", 1),
+        ("anbn", "stack", 2),
+        ("anb2n", "stack", 2),
+    ]
+
+
+def test_a_run_is_finished_once(script, tmp_path, capsys):
+    values = {"updates": 5, "checkpoint_seconds": 1.0}
+    config = TrainingConfig.from_recipe(
+        "anbn", "rnn", output_dir=str(tmp_path / "run"), **{**TINY, **values}
+    )
+    script.run(config)
+    assert "Evaluating the best" in capsys.readouterr().out
+    script.run(config)
+    assert capsys.readouterr().out == ""
