@@ -44,12 +44,15 @@ flags.DEFINE_integer("swap_every", 10_000, "A new version after this many reques
 
 # Server.
 flags.DEFINE_string("model_base_path", "", "An exported model; by default a small RNN made here.")
+flags.DEFINE_integer("symbols", SYMBOLS, "Size of its vocabulary.")
 flags.DEFINE_string(
     "batching_parameters_file",
     str(REPOSITORY / "serving" / "tf_serving" / "batching.config"),
     "Text BatchingParameters.",
 )
-flags.DEFINE_enum("idle_server", None, ["asyncio", "threads"], "Be a do-nothing server instead.")
+flags.DEFINE_enum(
+    "idle_server", None, ["asyncio", "threads"], "Be a do-nothing server: the answer is read."
+)
 flags.DEFINE_integer("port", None, "Port of the do-nothing server.")
 
 FLAGS = flags.FLAGS
@@ -99,26 +102,10 @@ def request_for(sequence: np.ndarray) -> predict_pb2.PredictRequest:
     return request
 
 
-def idle_response() -> predict_pb2.PredictResponse:
-    """A response as large as the model's, with typed fields."""
-    response = predict_pb2.PredictResponse()
-    response.model_spec.name = MODEL
-    response.model_spec.signature_name = "serving_default"
-    response.model_spec.version.value = 1
-    for name, size in (("probabilities", SYMBOLS), ("log_likelihood", 1)):
-        proto = tf.make_tensor_proto(np.ones(0), tf.float32, [1, size][: 1 + (size > 1)])
-        proto.ClearField("tensor_content")
-        proto.float_val.extend([0.1] * size)
-        response.outputs[name].CopyFrom(proto)
-    response.outputs["next_token"].CopyFrom(tf.make_tensor_proto([1], tf.int32))
-    return response
-
-
-def run_idle_server(flavour: str, port: int) -> None:
+def run_idle_server(flavour: str, port: int, response: predict_pb2.PredictResponse) -> None:
     # As the embedded server does: the collector would cost more than the requests.
     gc.collect()
     gc.freeze()
-    response = idle_response()
     handlers = {}
 
     def generic_handler(method):
@@ -151,15 +138,18 @@ def run_idle_server(flavour: str, port: int) -> None:
 
 @contextlib.contextmanager
 def running(*command: str):
-    """Runs a server as a process of its own."""
+    """Runs a server as a process of its own, which can be written to."""
     process = subprocess.Popen(
-        [sys.executable, *command], cwd=REPOSITORY, stderr=subprocess.DEVNULL
+        [sys.executable, *command],
+        cwd=REPOSITORY,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
     try:
-        yield
+        yield process
     finally:
         process.terminate()
-        process.wait()
+        process.communicate()
 
 
 def free_ports(count: int) -> list[int]:
@@ -202,8 +192,9 @@ class Load:
         self._check = check
         self.failures: list[str] = []
 
-    async def wait_until_ready(self) -> None:
-        await self._call(self._requests[0], wait_for_ready=True, timeout=120)
+    async def first_response(self) -> predict_pb2.PredictResponse:
+        """Waits for the server, however long it takes to load."""
+        return await self._call(self._requests[0], wait_for_ready=True, timeout=120)
 
     async def run(self, count: int, at_request=lambda number: None) -> tuple[float, list[float]]:
         """Sends `count` requests; returns requests a second and each one's seconds."""
@@ -230,18 +221,23 @@ class Load:
 
 async def compare(base_path: str) -> None:
     random = np.random.default_rng(0)
-    requests = [request_for(random.integers(0, SYMBOLS, FLAGS.length, np.int32)) for _ in range(64)]
+    sequences = random.integers(0, FLAGS.symbols, (64, FLAGS.length), np.int32)
+    requests = [request_for(sequence) for sequence in sequences]
     names = ("do-nothing, asyncio", "do-nothing, threads", "embedded server")
     ports = free_ports(3)
     script = str(pathlib.Path(__file__).resolve())
+    loads = [Load(port, requests) for port in ports]
     with (
-        running(script, "--idle_server=asyncio", f"--port={ports[0]}"),
-        running(script, "--idle_server=threads", f"--port={ports[1]}"),
+        running(script, "--idle_server=asyncio", f"--port={ports[0]}") as asyncio_server,
+        running(script, "--idle_server=threads", f"--port={ports[1]}") as threads_server,
         running(*server_command(base_path, ports[2])),
     ):
-        loads = [Load(port, requests) for port in ports]
+        response = await loads[2].first_response()
+        for idle_server in (asyncio_server, threads_server):
+            with idle_server.stdin as stream:
+                stream.write(response.SerializeToString())
         for load in loads:
-            await load.wait_until_ready()
+            await load.first_response()
             await load.run(FLAGS.requests // 10)
         rates = {name: [] for name in names}
         seconds = {name: [] for name in names}
@@ -308,7 +304,7 @@ async def swap(folder: pathlib.Path) -> None:
     [port] = free_ports(1)
     with running(*server_command(base, port)):
         load = Load(port, [request_for(sequence) for sequence in sequences], check)
-        await load.wait_until_ready()
+        await load.first_response()
         rate, seconds = await load.run(FLAGS.swap_requests, at_request)
     print(f"{FLAGS.swap_requests} requests, {rate:.0f} a second, by version: {answers}")
     p50, p99 = np.quantile(seconds, [0.5, 0.99])
@@ -320,7 +316,8 @@ async def swap(folder: pathlib.Path) -> None:
 
 def main(argv: list[str]) -> None:
     if FLAGS.idle_server:
-        run_idle_server(FLAGS.idle_server, FLAGS.port)
+        response = predict_pb2.PredictResponse.FromString(sys.stdin.buffer.read())
+        run_idle_server(FLAGS.idle_server, FLAGS.port, response)
         return
     with tempfile.TemporaryDirectory() as folder:
         if FLAGS.swap_requests:

@@ -1,164 +1,119 @@
-"""A Stack RNN learns to count: `python -m keras_stackrnn.demo`, about a minute on two cores.
+"""From nothing to predictions over gRPC: `python -m keras_stackrnn.demo`, a minute on two cores.
 
-Trains `keras.layers.RNN(StackCell(...))` with plain `model.fit` to predict the next symbol of
-sequences a^n b^n, n up to 19, written one after the other; then shows its predictions for n = 30.
-Once the first b is read, whoever counted the a's can predict the rest, and the a that follows.
-
-Not every random start learns it. One that still errs on lengths it was trained on is given up for
-the next; longer sequences have no part in that choice.
+Trains as `python train.py --task=memorize` does, serves the model it exported, asks it over the
+wire to say a word backwards, and shows what its stacks did. Everything stays in `runs/demo`, which
+the next demo replaces; nothing is left running.
 """
 
-from typing import NamedTuple
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
 
-import keras
-import numpy as np
+from keras_stackrnn import patterns
+from keras_stackrnn.serving import config as serving_config
+from keras_stackrnn.serving.client import Client
+from keras_stackrnn.serving.server import ModelServer, ServerOptions
+from keras_stackrnn.trace.exported import trace_server
+from keras_stackrnn.training import InterruptedRunError, RunError, TrainingConfig, train
+from keras_stackrnn.training.report import SERVING, next_command
 
-from keras_stackrnn import StackCell, patterns
-from keras_stackrnn.training.streams import Stream
-
-PATTERN = patterns.get("anbn")
-UNSEEN_N = 30
-LONGEST_N = 60
-# n grows with the epochs: the rule is easiest to find in short sequences.
-LARGEST_N_OF_EPOCH = (3, 7, 11, 15, 19, 19)
-STEPS_PER_EPOCH = 100
-BATCH_SIZE = 16
-WINDOW = 50
-SEEDS = (1, 2, 3, 4, 5)
-
-
-class Answers(NamedTuple):
-    """What a model predicted on sequences, one a row: token ids and masks, [rows, symbols].
-
-    Attributes:
-        read: The symbols, in the order the model read them.
-        upcoming: The symbol after each of them.
-        predicted: What the model expected there.
-        predictable: Whether the rule tells that symbol.
-    """
-
-    read: np.ndarray
-    upcoming: np.ndarray
-    predicted: np.ndarray
-    predictable: np.ndarray
-
-    def right(self) -> np.ndarray:
-        return self.predicted == self.upcoming
-
-    def share_right(self) -> float:
-        """The share of the predictable symbols that were predicted."""
-        return float(self.right()[self.predictable].mean())
-
-    def sequences_right(self) -> int:
-        """How many sequences had all their predictable symbols predicted."""
-        return int((self.right() | ~self.predictable).all(axis=1).sum())
+TASK = patterns.get("memorize")
+TRAINING = TrainingConfig.from_recipe(TASK.name, output_dir="runs/demo", minutes=3.0)
+LONG_N = 30
+TRACED = "11212=21211"
 
 
-def build_model(units: int = 20, num_stacks: int = 4) -> keras.Model:
-    initializers = {
-        f"{kernel}_initializer": keras.initializers.RandomNormal(stddev=1.0)
-        for kernel in ("kernel", "memory", "action", "push")
-    }
-    cell = StackCell(
-        units,
-        num_stacks=num_stacks,
-        use_recurrent_kernel=False,  # the stacks are all that it can count with
-        rounding=True,
-        **initializers,
+def teach(config: TrainingConfig) -> None:
+    """Trains as `config` says; a run that is in its folder is replaced."""
+    _say(
+        "1. Training. A Stack RNN reads words of 1s and 2s, a = after each, and then has to say",
+        f"   the word backwards. Words have up to {config.max_n} symbols, short ones come first;",
+        f"   {config.population} random starts run at once, {config.minutes:g} minutes at most.",
     )
-    symbols = len(PATTERN.alphabet)
-    model = keras.Sequential(
-        [
-            keras.Input((None, symbols)),
-            keras.layers.RNN(cell, return_sequences=True),
-            keras.layers.Dense(symbols, activation="softmax"),
-        ]
-    )
-    model.compile(
-        keras.optimizers.Adam(learning_rate=0.03, clipnorm=1.0),
-        "sparse_categorical_crossentropy",
-        jit_compile=True,
-    )
-    return model
+    train(config, overwrite=True)
 
 
-def training_windows(count: int, largest_n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs, one-hot, and the symbols to predict: windows that begin where a sequence does."""
-    stream = Stream(PATTERN, lanes=count, window=WINDOW, seed=seed, n_range=(1, largest_n))
-    windows = stream.next_windows()
-    return one_hot(windows.tokens[0]), windows.targets[0]
-
-
-def one_hot(tokens: np.ndarray) -> np.ndarray:
-    return np.eye(len(PATTERN.alphabet), dtype="float32")[tokens]
-
-
-def train(model: keras.Model, seed: int, largest_n_of_epoch=LARGEST_N_OF_EPOCH) -> None:
-    for epoch, largest_n in enumerate(largest_n_of_epoch):
-        inputs, targets = training_windows(
-            STEPS_PER_EPOCH * BATCH_SIZE, largest_n, seed * len(largest_n_of_epoch) + epoch
+def show(config: TrainingConfig) -> None:
+    """Serves what was learned, asks it, and shows what its memory did."""
+    models = Path(config.output_dir) / SERVING / TASK.name
+    options = ServerOptions(serving_config.single_model(TASK.name, models), port=0)
+    with ModelServer(options) as server:
+        address = f"127.0.0.1:{server.port}"
+        _say(
+            f"2. Serving. The embedded server has loaded {models}",
+            f"   and speaks TensorFlow Serving's protocol at {address}.",
         )
-        history = model.fit(inputs, targets, batch_size=BATCH_SIZE, verbose=0).history
-        print(
-            f"  epoch {epoch + 1} of {len(largest_n_of_epoch)}, n up to {largest_n:2}: "
-            f"loss {history['loss'][0]:.3f}",
-            flush=True,
+        _say(
+            f"3. Predicting over gRPC. A word of {LONG_N} symbols, longer than any in training;",
+            "   each answer is one call, and the next call reads it:",
         )
+        print(answers(address, TASK.sample(LONG_N, "test", 0).text.partition("=")[0]), flush=True)
+        _say("4. Looking inside, over gRPC as well. What each stack did at each symbol:")
+        trace = trace_server(address, TASK.name, TRACED, deterministic=TASK.name)
+        _say(trace.to_text(shutil.get_terminal_size().columns).rstrip())
+    _say("5. Everything is stopped. To go on:", *next_commands(config))
 
 
-def ask(model: keras.Model, lengths: list[int]) -> Answers:
-    """Lets a model read the sequence of each n, up to the first symbol of another one."""
-    joined = [PATTERN.join([PATTERN.sample(n, "test", 0)] * 2) for n in lengths]
-    size = 2 * max(lengths)
-    tokens, predictable = (np.zeros((len(lengths), size + 1), t) for t in ("int32", "bool"))
-    for row, (n, sequences) in enumerate(zip(lengths, joined, strict=True)):
-        used = slice(0, 2 * n + 1)
-        tokens[row, used] = sequences.tokens[used]
-        predictable[row, used] = sequences.deterministic[used]
-    read, upcoming = tokens[:, :-1], tokens[:, 1:]
-    probabilities = keras.ops.convert_to_numpy(model(one_hot(read)))
-    return Answers(read, upcoming, probabilities.argmax(axis=-1), predictable[:, 1:])
-
-
-def picture(answers: Answers, row: int = 0) -> str:
-    """A sequence and its predictions, one column a symbol read."""
-    verdicts = np.where(answers.right()[row], "+", "x")
+def answers(address: str, word: str) -> str:
+    """A word, what a served model says after it, and how much of that is right."""
+    with Client(address, TASK.name) as client:
+        said = say_backwards(client, word)
+    right = [one == other for one, other in zip(said, reversed(word), strict=True)]
     lines = {
-        "read": PATTERN.decode(answers.read[row]),
-        "next": PATTERN.decode(answers.upcoming[row]),
-        "predicted": PATTERN.decode(answers.predicted[row]),
-        "": "".join(np.where(answers.predictable[row], verdicts, ".")),
+        "read": f"{word}=",
+        "predicted": said,
+        "": "".join("+" if each else "x" for each in right),
     }
-    return "\n".join(f"{name:>10}  {line}" for name, line in lines.items())
+    table = [f"   {name:>9}  {line}" for name, line in lines.items()]
+    return "\n".join([*table, f"   {sum(right)} of {len(word)} symbols are right."])
 
 
-def learn(seeds=SEEDS, largest_n_of_epoch=LARGEST_N_OF_EPOCH) -> keras.Model:
-    """The first model that makes no mistake on the lengths it was trained on, else the last."""
-    known_lengths = list(range(1, max(largest_n_of_epoch) + 1))
-    for attempt, seed in enumerate(seeds, start=1):
-        print(f"Random start {attempt} of at most {len(seeds)} (compiles first):", flush=True)
-        keras.utils.set_random_seed(seed)
-        model = build_model()
-        train(model, seed, largest_n_of_epoch)
-        correct = ask(model, known_lengths).sequences_right()
-        print(f"  n = 1…{known_lengths[-1]}: {correct} of {len(known_lengths)} sequences right")
-        if correct == len(known_lengths):
-            break
-    return model
+def say_backwards(client: Client, word: str) -> str:
+    """What a model says after `word=`: as many symbols, each the most probable one."""
+    session = client.session()
+    unread, said = TASK.encode(f"{word}=").tolist(), []
+    for _ in word:
+        [probabilities] = session.step([unread])["probabilities"]
+        unread = [int(probabilities.argmax())]
+        said += unread
+    return TASK.decode(said)
 
 
-def main() -> None:
-    print(f"A Stack RNN learns a^n b^n from n = 1…{max(LARGEST_N_OF_EPOCH)}.\n", flush=True)
-    model = learn()
+def next_commands(config: TrainingConfig) -> list[str]:
+    """What to try with a run, in a shell, and why."""
+    page = Path(config.output_dir) / "trace.html"
+    trace = ["python", "-m", "keras_stackrnn.trace", f"--model={config.output_dir}"]
+    commands = {
+        f"{next_command(config)} &": "",
+        f"python -m keras_stackrnn.serving.client --model={TASK.name} --watch": "type 2111=",
+        shlex.join([*trace, "--text=2111=1112", f"--output={page}"]): "a page to step through",
+        "python train.py --task=anbncn": "another task",
+    }
+    # Under make the environment is one that the shell has not heard of.
+    if sys.prefix != os.environ.get("VIRTUAL_ENV", sys.base_prefix):
+        commands = {f". {shlex.quote(os.path.relpath(sys.prefix))}/bin/activate": "", **commands}
+    return [f"   {command}" + f"  # {why}" * bool(why) for command, why in commands.items()]
 
-    unseen = ask(model, [UNSEEN_N])
-    print(f"\nNow n = {UNSEEN_N}, longer than all it has seen. One column a symbol;")
-    print("+ predicted, x not, . cannot be predicted:\n")
-    print(picture(unseen))
-    print(f"\n{unseen.share_right():.0%} of the predictable symbols are right.")
-    longer = list(range(max(LARGEST_N_OF_EPOCH) + 1, LONGEST_N + 1))
-    correct = ask(model, longer).sequences_right()
-    print(f"n = {longer[0]}…{longer[-1]}: {correct} of {len(longer)} sequences wholly right.")
+
+def _say(*lines: str) -> None:
+    print("", *lines, sep="\n", flush=True)
+
+
+def main(config: TrainingConfig = TRAINING) -> None:
+    """Runs the demo; a fault or a signal ends the program with one sentence."""
+    try:
+        teach(config)
+        show(config)
+    except InterruptedRunError as interruption:
+        print(interruption, file=sys.stderr)
+        sys.exit(128 + interruption.signal_number)
+    except RunError as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        print("\nStopped; nothing is left running.", file=sys.stderr)
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Coroutine
 
 import grpc
+import tensorflow as tf
 from absl import app, flags
 from absl import logging as absl_logging
 
@@ -29,6 +30,8 @@ from keras_stackrnn.serving.service import Service
 logger = logging.getLogger(__name__)
 
 _HEALTH_SECONDS = 0.5
+# How long a `with` block waits for requests under way when it ends.
+_GRACE_SECONDS = 5.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +70,11 @@ class ModelServer:
 
     Args:
         options: see `ServerOptions`.
+
+    Example:
+
+    >>> with ModelServer(ServerOptions(config.single_model("anbn", "models/anbn"))) as server:
+    ...     client = Client(f"127.0.0.1:{server.port}", "anbn")
     """
 
     def __init__(self, options: ServerOptions):
@@ -106,11 +114,22 @@ class ModelServer:
         self.models.close()
         self._runner.close()
 
+    def __enter__(self) -> "ModelServer":
+        try:
+            self.start()
+        except BaseException:
+            self.stop(grace_seconds=0)
+            raise
+        return self
+
+    def __exit__(self, *error) -> None:
+        self.stop(_GRACE_SECONDS)
+
     def _on_loop(self, coroutine: Coroutine) -> None:
         asyncio.run_coroutine_threadsafe(coroutine, _event_loop()).result()
 
     def _load(self, path: pathlib.Path) -> SavedModel:
-        model = SavedModel(path)
+        model = SavedModel(path, _session_config(self._options.batching))
         try:
             warmup.warm_up(model, self._options.max_message_bytes)
         except BaseException:
@@ -182,6 +201,19 @@ class ModelServer:
         while True:
             await asyncio.sleep(_HEALTH_SECONDS)
             await grpc_services.set_health(self._health, self.models.all_available())
+
+
+def _session_config(batching: BatchingOptions | None) -> tf.compat.v1.ConfigProto | None:
+    """Gives a model as many threads as batches of it run at a time.
+
+    TensorFlow's own choice, one for each core, hands a graph's small operations from thread to
+    thread: on two cores a seventh of the requests a second went into that.
+    """
+    if batching is None:
+        return None
+    return tf.compat.v1.ConfigProto(
+        inter_op_parallelism_threads=batching.num_batch_threads, use_per_session_threads=True
+    )
 
 
 def _credentials(ssl: config.SSLConfig) -> grpc.ServerCredentials:

@@ -1,98 +1,156 @@
-"""Tests of the demo's pieces with tiny settings, and (slow) of the demo itself."""
+"""The demo from beginning to end with tiny settings, stopped halfway, and (slow) as it is."""
 
+import contextlib
+import io
+import json
 import re
+import shlex
+import signal
+import sys
 
+import grpc
 import keras
-import numpy as np
 import pytest
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("the demo trains with XLA on TensorFlow", allow_module_level=True)
 
+from training_case import TINY
+from training_case import tiny_config as tiny_rnn
+
 from keras_stackrnn import demo
+from keras_stackrnn.training import TrainingConfig
+
+STEPS = ["1. Training.", "2. Serving.", "3. Predicting", "4. Looking", "5. Everything is stopped."]
 
 
-def counting(inputs):
-    """Predicts as one who has counted: b while there are fewer b's than a's, once a b is read."""
-    a, b = inputs[..., 0], inputs[..., 1]
-    another_b = (b == 1) & (np.cumsum(a - b, axis=1) > 0)
-    return np.stack([~another_b, another_b], axis=-1)
+def tiny_config(folder) -> TrainingConfig:
+    values = {**TINY, "memories": 2, "updates": 10, "minutes": 1.0, "output_dir": str(folder)}
+    return TrainingConfig.from_recipe("memorize", **values)
 
 
-def always_a(inputs):
-    return np.eye(2)[np.zeros(inputs.shape[:2], int)]
+def steps_in(printed):
+    return [step for step in STEPS if f"\n{step}" in printed]
 
 
-def test_training_windows_begin_with_a_sequence_and_ask_for_the_next_symbol():
-    inputs, targets = demo.training_windows(20, largest_n=3, seed=1)
-
-    tokens = inputs.argmax(axis=-1)
-    assert inputs.shape == (20, demo.WINDOW, 2)
-    np.testing.assert_array_equal(inputs.sum(axis=-1), 1)
-    np.testing.assert_array_equal(targets[:, :-1], tokens[:, 1:])
-    texts = [demo.PATTERN.decode(row) for row in tokens]
-    assert all(re.match("(ab|aabb|aaabbb){8}", text) for text in texts)
-    assert len(set(texts)) == 20
-    np.testing.assert_array_equal(demo.training_windows(20, 3, seed=1)[0], inputs)
-    assert np.any(demo.training_windows(20, 3, seed=2)[0] != inputs)
+def address_in(printed):
+    return re.search(r"protocol at (127\.0\.0\.1:\d+)\.\n", printed)[1]
 
 
-def test_counting_is_all_right():
-    answers = demo.ask(counting, [1, 2, 5])
-
-    assert answers.predictable.sum(axis=1).tolist() == [1, 2, 5]
-    assert answers.share_right() == 1
-    assert answers.sequences_right() == 3
-
-
-def test_not_counting_is_not():
-    answers = demo.ask(always_a, [1, 2, 5])
-
-    assert answers.share_right() == 3 / 8
-    assert answers.sequences_right() == 1
+def assert_nobody_answers(address):
+    with grpc.insecure_channel(address) as channel:
+        ready = grpc.channel_ready_future(channel)
+        with pytest.raises(grpc.FutureTimeoutError):
+            ready.result(timeout=1)
+        ready.cancel()
 
 
-@pytest.mark.parametrize(("model", "verdicts"), [(counting, "...+++"), (always_a, "...xx+")])
-def test_picture(model, verdicts):
-    lines = demo.picture(demo.ask(model, [3])).splitlines()
+class InterruptedAt(io.StringIO):
+    """An output that is interrupted, as by Ctrl-C, when a text is written to it."""
 
-    predicted = "aaabba" if model is counting else "aaaaaa"
-    assert lines == [
-        "      read  aaabbb",
-        "      next  aabbba",
-        f" predicted  {predicted}",
-        f"            {verdicts}",
-    ]
+    def __init__(self, text):
+        super().__init__()
+        self.text = text
 
-
-def test_training_tells_how_it_goes(monkeypatch, capsys):
-    monkeypatch.setattr(demo, "STEPS_PER_EPOCH", 2)
-    model = demo.build_model()
-    before = model.get_weights()
-
-    demo.train(model, seed=1, largest_n_of_epoch=(2, 3))
-
-    printed = capsys.readouterr().out
-    epochs = re.findall(r"epoch (\d) of 2, n up to +(\d): loss 0\.\d{3}\n", printed)
-    assert epochs == [("1", "2"), ("2", "3")]
-    assert model.optimizer.iterations == 4
-    assert all(np.any(one != other) for one, other in zip(before, model.get_weights(), strict=True))
+    def write(self, text):
+        if self.text in text:
+            signal.raise_signal(signal.SIGINT)
+        return super().write(text)
 
 
-def test_a_start_that_fails_is_said_to_and_the_next_one_is_tried(monkeypatch, capsys):
-    monkeypatch.setattr(demo, "train", lambda *_: None)  # what has not been trained fails
+def interrupted(config, text) -> int:
+    """Has the demo interrupted, and returns the program's exit code."""
+    with contextlib.redirect_stdout(InterruptedAt(text)), pytest.raises(SystemExit) as caught:
+        demo.main(config)
+    return caught.value.code
 
-    demo.learn(seeds=(1, 2), largest_n_of_epoch=(9,))
 
-    printed = capsys.readouterr().out
-    assert re.findall(r"Random start (\d) of at most 2", printed) == ["1", "2"]
-    assert len(re.findall(r"n = 1…9: [0-8] of 9 sequences right", printed)) == 2
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A demo in a folder where one was broken off before: its configuration and what it printed."""
+    folder = tmp_path_factory.mktemp("runs") / "demo"
+    assert interrupted(tiny_rnn(folder, task="memorize", minutes=1.0), text=" alive") == 130
+    config, output = tiny_config(folder), io.StringIO()
+    with contextlib.redirect_stdout(output):
+        demo.main(config)
+    return config, output.getvalue()
+
+
+def test_every_step_is_done_and_nothing_is_left_running(finished):
+    _, printed = finished
+
+    assert steps_in(printed) == STEPS
+    assert_nobody_answers(address_in(printed))
+
+
+def test_it_says_how_much_of_a_long_word_was_right(finished):
+    _, printed = finished
+
+    [word, said] = re.search(r"read  ([12]{30})=\n +predicted  ([12=]{30})\n", printed).groups()
+    right = [one == other for one, other in zip(said, word[::-1], strict=True)]
+    assert f"  {''.join('+' if each else 'x' for each in right)}\n" in printed
+    assert f" {sum(right)} of 30 symbols are right.\n" in printed
+
+
+def test_it_shows_what_the_stacks_did_at_each_symbol(finished):
+    _, printed = finished
+
+    [table] = re.findall(
+        r"\nmemorize: 11 symbols, rounded actions\n\n(.*?)\n\n", printed, re.DOTALL
+    )
+    assert [row[0] for row in table.splitlines()[2:]] == list(demo.TRACED)
+
+
+def test_an_interrupted_show_stops_the_server(finished):
+    config, _ = finished
+    output = InterruptedAt("4. Looking")
+
+    with contextlib.redirect_stdout(output), pytest.raises(KeyboardInterrupt):
+        demo.show(config)
+
+    assert steps_in(output.getvalue()) == STEPS[1:3]
+    assert_nobody_answers(address_in(output.getvalue()))
+
+
+def test_an_interruption_is_one_sentence(tmp_path, capsys):
+    assert interrupted(tiny_config(tmp_path), text="1. Training") == 130
+    assert capsys.readouterr().err == "\nStopped; nothing is left running.\n"
+
+
+def test_a_folder_in_use_is_one_sentence(tmp_path):
+    (tmp_path / "taken").touch()
+
+    with pytest.raises(SystemExit) as caught:
+        demo.main(tiny_config(tmp_path / "taken"))
+
+    assert "taken" in caught.value.code
+    assert "\n" not in caught.value.code
+
+
+def test_the_next_commands_know_where_the_run_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
+    config = tiny_config(tmp_path / "a run")
+
+    commands = [shlex.split(command, comments=True) for command in demo.next_commands(config)]
+
+    assert {command[0] for command in commands} == {"python"}
+    assert f"--model_base_path={tmp_path}/a run/serving/memorize" in commands[0]
+    assert f"--model={tmp_path}/a run" in commands[2]
+    monkeypatch.delenv("VIRTUAL_ENV")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    monkeypatch.chdir(tmp_path)
+    assert demo.next_commands(config)[0] == "   . .venv/bin/activate"
 
 
 @pytest.mark.slow
-def test_the_demo_succeeds(capsys):
+def test_the_demo_succeeds(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
     demo.main()
 
     printed = capsys.readouterr().out
-    assert "100% of the predictable symbols are right." in printed
-    assert "n = 20…60: 41 of 41 sequences wholly right." in printed
+    assert "30 of 30 symbols are right." in printed
+    assert "5 of 5 predictable symbols right." in printed
+    evaluation = json.loads((tmp_path / "runs/demo/evaluation.json").read_text())
+    assert evaluation["rounded"]["percent_n_correct"] == 100
+    assert_nobody_answers(address_in(printed))

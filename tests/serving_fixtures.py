@@ -205,12 +205,7 @@ class RunningServer:
             "versions": Options(file_system_poll_wait_seconds=0.05),
             **options,
         }
-        self.server = ModelServer(ServerOptions(models=models, **options))
-        try:
-            self.server.start()
-        except BaseException:
-            self.server.stop(0)
-            raise
+        self.server = ModelServer(ServerOptions(models=models, **options)).__enter__()
         self.address = f"127.0.0.1:{self.server.port}"
         self.rest_url = f"http://127.0.0.1:{self.server.rest_api_port}"
         self.channel = grpc.insecure_channel(self.address)
@@ -222,7 +217,7 @@ class RunningServer:
 
     def __exit__(self, *error) -> None:
         self.channel.close()
-        self.server.stop(grace_seconds=5.0)
+        self.server.__exit__(*error)
 
 
 def predict_request(name="m", signature="", version=None, **inputs) -> predict_pb2.PredictRequest:
