@@ -1,5 +1,6 @@
 """Tests of the algorithmic patterns, against the paper's table and independent recognisers."""
 
+import collections
 import dataclasses
 import hashlib
 import re
@@ -168,6 +169,51 @@ def test_batch_equals_one_sequence_at_a_time(name, data):
     for fast_array, slow_array in zip(fast, slow, strict=True):
         assert fast_array.dtype == slow_array.dtype
         np.testing.assert_array_equal(fast_array, slow_array)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.lists(st.tuples(st.integers(2, 40), KEYS, st.integers(1, 30)), min_size=1))
+def test_a_limit_holds_and_a_batch_keeps_to_it(rows):
+    pattern = patterns.get("binary_addition")
+    n, keys, limits = (
+        np.array(column, dtype)
+        for column, dtype in zip(zip(*rows, strict=True), (int, np.uint64, int), strict=True)
+    )
+    fast = pattern.batch(n, keys, limits)
+    slow = dataclasses.replace(pattern, generate_batch=None).batch(n, keys, limits)
+    for fast_array, slow_array in zip(fast, slow, strict=True):
+        np.testing.assert_array_equal(fast_array, slow_array)
+    for text, each, limit in zip(
+        pattern.decode(fast.tokens).split(".")[:-1], n, limits, strict=True
+    ):
+        left, right = (len(operand) for operand in text.split("=")[0].split("+"))
+        assert min(left, right) <= limit
+        assert left + right == each
+
+
+@pytest.mark.parametrize("limit", [3, 4, 100])
+def test_a_limit_that_allows_everything_changes_nothing(limit):
+    pattern = patterns.get("binary_addition")
+    for key in range(50):
+        assert (
+            pattern.sequence(7, draws.Draw(key), limit).text
+            == pattern.sequence(7, draws.Draw(key)).text
+        )
+
+
+def test_every_length_within_a_limit_is_as_likely():
+    pattern = patterns.get("binary_addition")
+    texts = [pattern.sequence(9, draws.Draw(draws.draw_key(i)), 2).text for i in range(4000)]
+    counts = collections.Counter(text.index("+") for text in texts)
+    assert counts.keys() == {1, 2, 7, 8}
+    assert min(counts.values()) > 900
+
+
+def test_a_limit_of_nothing_or_of_another_pattern_is_refused():
+    with pytest.raises(ValueError, match=r"digits of the shorter operand\) is 1 or more, got 0"):
+        patterns.get("binary_addition").sequence(4, draws.Draw(1), 0)
+    with pytest.raises(ValueError, match="'anbn' has nothing but n to limit, got limit 2"):
+        patterns.get("anbn").batch(np.array([3]), np.zeros(1, np.uint64), np.array([2]))
 
 
 def test_words_are_those_of_splitmix64():

@@ -73,6 +73,27 @@ def test_a_pattern_without_a_batch_function_gives_the_same_stream(name):
     assert_same(fast.next_windows(20), slow.next_windows(20))
 
 
+def shorter_operands(text):
+    """The digits of the shorter operand of every sum."""
+    return [min(map(len, each.split("=")[0].split("+"))) for each in text.split(".")[:-1]]
+
+
+@pytest.mark.usefixtures("any_block_size")
+def test_each_lane_may_have_a_limit_of_its_own_that_moves_from_the_next_sequence_on():
+    values = {"lanes": 2, "window": 60, "seed": 2}
+    stream = Stream("binary_addition", n_range=(12, 12), limit=[1, 3], **values)
+    before = stream.next_windows(10)
+    stream = Stream.from_state(json.loads(json.dumps(stream.state())))
+    stream.set_range(12, 12, [5, 1])
+    after = stream.next_windows(10)
+    for lane, (first, then) in enumerate([(1, 5), (3, 1)]):
+        read = stream.pattern.decode(before.tokens[:, lane].ravel())
+        begun = len(shorter_operands(read)) + 1
+        written = shorter_operands(read + stream.pattern.decode(after.tokens[:, lane].ravel()))
+        assert set(written[:begun]) == set(range(1, first + 1))
+        assert set(written[begun:]) == set(range(1, then + 1))
+
+
 @pytest.mark.usefixtures("any_block_size")
 @pytest.mark.parametrize("name", ["anbmcnm", "multiply", "memorize"])
 @settings(max_examples=20, deadline=None)

@@ -10,8 +10,18 @@ _ALPHABET = "01+=."
 _PLUS, _EQUALS, _STOP = (_ALPHABET.index(symbol) for symbol in "+=.")
 
 
-def _add_batch(n: np.ndarray, keys: np.ndarray) -> Batch:
-    left_length = 1 + Draws(keys).below(n - 1)
+def _left_length(n, shorter, below):
+    """A length for the left operand with no more than `shorter` digits in the shorter operand.
+
+    All such lengths are as likely; without a limit that is all from 1 to n - 1. Numbers or arrays.
+    """
+    lengths = np.minimum(2 * np.minimum(shorter, n), n - 1)
+    place = below(lengths)
+    return np.where(place < shorter, 1 + place, n - lengths + place)
+
+
+def _add_batch(n: np.ndarray, keys: np.ndarray, shorter: np.ndarray | None = None) -> Batch:
+    left_length = _left_length(n, n if shorter is None else shorter, Draws(keys).below)
     right_length = n - left_length
     digits = _operand_digits(n, left_length, keys)
     sums = _add_columns(digits, left_length, right_length)
@@ -72,9 +82,10 @@ def _add_columns(digits: np.ndarray, left_length: np.ndarray, right_length: np.n
     n_means="number of digits of both operands together",
     example="101+1=[011.]",
     generate_batch=_add_batch,
+    limit_means="number of digits of the shorter operand",
 )
-def binary_addition(n: int, draw: Draw) -> tuple[str, str]:
-    left_length = 1 + draw.below(n - 1)
+def binary_addition(n: int, draw: Draw, shorter: int | None = None) -> tuple[str, str]:
+    left_length = int(_left_length(n, shorter or n, lambda lengths: draw.below(int(lengths))))
     left, right = (
         "1" + "".join(draw.choice("01") for _ in range(length - 1))
         for length in (left_length, n - left_length)

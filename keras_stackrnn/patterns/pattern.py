@@ -61,6 +61,9 @@ class Pattern:
             which then scores the sequence before.
         generate_batch: The same as `generate` for arrays of n and of keys, returning a `Batch`.
             Optional: it makes streams fast.
+        limit_means: What else than n can be held small, in a few words, so that easy sequences can
+            be learned first; `None` if nothing. `generate` and `generate_batch` then take a limit,
+            or an array of limits, as a third argument that may be missing.
 
     Example:
 
@@ -70,12 +73,13 @@ class Pattern:
 
     name: str
     alphabet: str
-    generate: Callable[[int, Draw], tuple[str, ...]]
+    generate: Callable[..., tuple[str, ...]]
     smallest_n: int
     n_means: str
     example: str
     next_first_is_deterministic: bool = False
-    generate_batch: Callable[[np.ndarray, np.ndarray], Batch] | None = None
+    generate_batch: Callable[..., Batch] | None = None
+    limit_means: str | None = None
 
     def __post_init__(self):
         if not re.fullmatch("[a-z][a-z0-9_]*", self.name):
@@ -96,10 +100,11 @@ class Pattern:
         """Sequence number `index` for n in a split: the same one always and everywhere."""
         return self.sequence(n, Draw(draw_key(self.name, split, n, index)))
 
-    def sequence(self, n: int, draw: Draw) -> Sequence:
-        """The sequence for n and a draw."""
+    def sequence(self, n: int, draw: Draw, limit: int | None = None) -> Sequence:
+        """The sequence for n and a draw, with no more of `limit_means` than `limit`."""
         self.check_n(n)
-        pieces = self.generate(n, draw)
+        self.check_limit(limit)
+        pieces = self.generate(n, draw) if limit is None else self.generate(n, draw, limit)
         if isinstance(pieces, str) or not any(pieces):
             raise ValueError(
                 f"Pattern {self.name!r} must return a tuple of texts, in turn free and "
@@ -109,14 +114,15 @@ class Pattern:
         text = "".join(pieces)
         return Sequence(text, self.encode(text), deterministic)
 
-    def batch(self, n: np.ndarray, keys: np.ndarray) -> Batch:
-        """`sequence(n, Draw(key))` for arrays of n and of keys (uint64)."""
+    def batch(self, n: np.ndarray, keys: np.ndarray, limits: np.ndarray | None = None) -> Batch:
+        """`sequence(n, Draw(key), limit)` for arrays of n, of keys (uint64) and of limits."""
         self.check_n(int(n.min()))
+        self.check_limit(None if limits is None else int(limits.min()))
+        columns = (n, keys) if limits is None else (n, keys, limits)
         if self.generate_batch is not None:
-            return self.generate_batch(n, keys)
-        return _end_to_end(
-            self.sequence(int(each), Draw(int(key))) for each, key in zip(n, keys, strict=True)
-        )
+            return self.generate_batch(*columns)
+        rows = (map(int, row) for row in zip(*columns, strict=True))
+        return _end_to_end(self.sequence(each, Draw(key), *limit) for each, key, *limit in rows)
 
     def join(self, sequences: Iterable[Sequence]) -> Joined:
         """Writes sequences one after the other, as a model reads them.
@@ -152,6 +158,19 @@ class Pattern:
         if n < self.smallest_n:
             raise ValueError(
                 f"Pattern {self.name!r} begins at n = {self.smallest_n} ({self.n_means}), got {n}."
+            )
+
+    def check_limit(self, limit: int | None) -> None:
+        """Raises if there are no sequences with that limit."""
+        if limit is None:
+            return
+        if self.limit_means is None:
+            raise ValueError(
+                f"Pattern {self.name!r} has nothing but n to limit, got limit {limit}."
+            )
+        if limit < 1:
+            raise ValueError(
+                f"A limit of {self.name!r} ({self.limit_means}) is 1 or more, got {limit}."
             )
 
     @functools.cached_property

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from keras_stackrnn.patterns.draws import Draw
 from keras_stackrnn.patterns.pattern import Pattern
 
 _patterns: dict[str, Pattern] = {}
@@ -15,7 +14,8 @@ def register(name: str, **properties):
     Args:
         name: The pattern's name.
         **properties: The other properties of a `Pattern`: `alphabet`, `smallest_n`, `n_means`,
-            `example`, and where needed `next_first_is_deterministic` and `generate_batch`.
+            `example`, and where needed `next_first_is_deterministic`, `generate_batch` and
+            `limit_means`.
 
     Returns:
         A decorator that registers the function and returns it unchanged.
@@ -28,7 +28,7 @@ def register(name: str, **properties):
     ...     return word + "=", word
     """
 
-    def decorate(generate: Callable[[int, Draw], tuple[str, ...]]):
+    def decorate(generate: Callable[..., tuple[str, ...]]):
         add(Pattern(name=name, generate=generate, **properties))
         return generate
 

@@ -34,6 +34,9 @@ class TrainingConfig(values.Config):
     layers: int = values.value("Recurrent layers; more than one only with rnn or lstm.")
     memories: int = values.value("Stacks or lists; 0 with rnn or lstm.")
     no_op: bool = values.value("Whether leaving the memory as it is, is one of the actions.")
+    use_recurrent_kernel: bool = values.value(
+        "Whether hidden units see the ones before them; without, the memory is all there is."
+    )
     read_depth: int = values.value("Elements of a memory that are read.")
     capacity: int | None = values.value(
         "Elements a memory holds in training; later it is unbounded."
@@ -54,7 +57,7 @@ class TrainingConfig(values.Config):
         "Windows of a lane that follow one another before it begins anew, empty."
     )
     first_max_n: int = values.value("Largest n that a restart begins with.")
-    mastery: float = values.value("Share of symbols to get right before n grows by one.")
+    mastery: float = values.value("Share of symbols to get right before sequences grow.")
     only_deterministic: bool = values.value("Whether only predictable symbols make the loss.")
     validation_sequences: int = values.value("Validation sequences for each n.")
 
@@ -169,6 +172,11 @@ class TrainingConfig(values.Config):
                     f"model={self.model!r} has no memory to act on, got {name}={value}; "
                     "stack and list have one."
                 )
+        if not self.use_recurrent_kernel:
+            raise ValueError(
+                f"model={self.model!r} has nothing but its hidden units to remember with, "
+                "got use_recurrent_kernel=False; stack and list can do without."
+            )
 
 
 _POSITIVE = (

@@ -34,9 +34,9 @@ class ShortPattern(patterns.Pattern):
                 f"got {n}."
             )
 
-    def batch(self, n, keys) -> patterns.Batch:
+    def batch(self, n, keys, limits=None) -> patterns.Batch:
         self.check_n(int(n.max()))
-        return super().batch(n, keys)
+        return super().batch(n, keys, limits)
 
     def sample(self, n: int, split: str, index: int) -> patterns.Sequence:
         if split == "test":
@@ -51,9 +51,11 @@ class ShortStream(Stream):
     def from_state(cls, state: dict) -> "ShortStream":
         return super().from_state({**state, "pattern": ShortPattern.of(state["pattern"])})
 
-    def set_range(self, smallest: int, largest: int | list[int]) -> None:
+    def set_range(
+        self, smallest: int, largest: int | list[int], limit: int | list[int] | None = None
+    ) -> None:
         self.pattern.check_n(int(np.max(largest)))
-        super().set_range(smallest, largest)
+        super().set_range(smallest, largest, limit)
 
 
 class TrainingData:

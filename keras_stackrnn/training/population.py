@@ -21,13 +21,14 @@ from keras_stackrnn.models import NextSymbolModel
 
 @dataclasses.dataclass(frozen=True)
 class Architecture:
-    """A next-symbol model: one-hot symbols, a memory layer without recurrence, a softmax."""
+    """A next-symbol model: one-hot symbols, a memory layer, a softmax."""
 
     kind: str  # "stack" or "list"
     symbols: int
     units: int
     memories: int
     no_op: bool
+    use_recurrent_kernel: bool
     read_depth: int
     capacity: int
 
@@ -43,12 +44,15 @@ class Architecture:
 
     def weight_shapes(self) -> dict[str, tuple[int, int]]:
         """The shapes of one replica's weights, as the kernels take them."""
-        return {
+        shapes = {
             "kernel": (self.symbols, self.units),
             "memory_kernel": (self.units, self.read_depth * self.memories),
             "control_kernel": (self.actions * self.memories, self.units),
             "output_kernel": (self.symbols, self.units),
         }
+        if self.use_recurrent_kernel:
+            shapes["recurrent_kernel"] = (self.units, self.units)
+        return shapes
 
 
 class State(NamedTuple):
@@ -58,6 +62,7 @@ class State(NamedTuple):
     means: dict[str, tf.Tensor]
     squares: dict[str, tf.Tensor]
     ages: tf.Tensor
+    hidden: tf.Tensor
     memory: tf.Tensor
 
 
@@ -93,7 +98,7 @@ def new_state(architecture: Architecture, seeds: list[int], lanes: int, scale: f
         zeros,
         dict(zeros),
         tf.zeros([len(seeds)]),
-        empty_memory(architecture, len(seeds), lanes),
+        *empty(architecture, len(seeds), lanes),
     )
 
 
@@ -107,6 +112,7 @@ def replace(state: State, replica: int, weights: dict[str, tf.Tensor]) -> State:
         means=cleared(state.means),
         squares=cleared(state.squares),
         ages=_with_row(state.ages, replica, 0.0),
+        hidden=_with_row(state.hidden, replica, tf.zeros_like(state.hidden[0])),
         memory=_with_row(state.memory, replica, tf.fill(state.memory.shape[1:], EMPTY)),
     )
 
@@ -122,12 +128,15 @@ def _with_row(tensor, place, row):
     return tf.tensor_scatter_nd_update(tensor, [[place]], [row])
 
 
-def empty_memory(architecture: Architecture, replicas: int, lanes: int) -> tf.Tensor:
-    return tf.fill([replicas, architecture.capacity, architecture.memories * lanes], EMPTY)
+def empty(architecture: Architecture, replicas: int, lanes: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """The hidden units and the memories before anything was read."""
+    memory_shape = [replicas, architecture.capacity, architecture.memories * lanes]
+    return tf.zeros([replicas, architecture.units, lanes]), tf.fill(memory_shape, EMPTY)
 
 
-def forward(architecture: Architecture, weights, memory, tokens, *, rounding=False, noise=None):
-    """Log-probabilities, `[T, R, V, B]`, for tokens, `[R, B, T]`, and the actions taken."""
+def forward(architecture, weights, hidden, memory, tokens, *, rounding=False, noise=None):
+    """Log-probabilities, `[T, R, V, B]`, for tokens, `[R, B, T]`, the last hidden units, and the
+    actions taken."""
     options = fused.Scan(architecture.topology, "sigmoid", rounding=rounding)
     replicas, lanes, steps = tokens.shape
     # A product, because the gradient of looking rows up is slow.
@@ -136,12 +145,10 @@ def forward(architecture: Architecture, weights, memory, tokens, *, rounding=Fal
     projected = tf.matmul(weights["kernel"], symbols, transpose_a=True)
     projected = tf.reshape(projected, [replicas, architecture.units, steps, lanes])
     projected = tf.transpose(projected, [2, 0, 1, 3])
-    kernels = {name: weights[name] for name in ("memory_kernel", "control_kernel")}
-    hiddens, controls, _ = fused.scan(
-        options, projected, tf.zeros_like(projected[0]), memory, kernels, noise
-    )
+    kernels = {k: w for k, w in weights.items() if k not in ("kernel", "output_kernel")}
+    hiddens, controls, _ = fused.scan(options, projected, hidden, memory, kernels, noise)
     logits = tf.matmul(weights["output_kernel"], hiddens)
-    return tf.nn.log_softmax(logits, axis=2), controls
+    return tf.nn.log_softmax(logits, axis=2), tf.stop_gradient(hiddens[-1]), controls
 
 
 @functools.cache
@@ -183,7 +190,7 @@ class Trainer:
         self.validate = tf.function(self._validate, jit_compile=True)
 
     def update(self, state, learning_rates, seed, is_first, tokens, targets, deterministic):
-        """One window of every lane, `[R, B, T]`, its memory emptied before the first of several.
+        """One window of every lane, `[R, B, T]`, its state emptied before the first of several.
 
         Returns:
             The new state, and the share of the deterministic symbols that each replica got right
@@ -199,17 +206,24 @@ class Trainer:
 
     def _update(self, state, learning_rates, noise, is_first, tokens, targets, deterministic):
         architecture = self.architecture
-        memory = tf.where(is_first, tf.constant(EMPTY, state.memory.dtype), state.memory)
+        nothing = empty(architecture, *tokens.shape[:2])
+        hidden, memory = (
+            tf.where(is_first, none, some)
+            for none, some in zip(nothing, (state.hidden, state.memory), strict=True)
+        )
         with tf.GradientTape() as tape:
             tape.watch(state.weights)
-            predicted, controls = forward(architecture, state.weights, memory, tokens, noise=noise)
+            predicted, hidden, controls = forward(
+                architecture, state.weights, hidden, memory, tokens, noise=noise
+            )
             entropies = _entropies(predicted, targets)
             deterministic = tf.cast(_time_first(deterministic), tf.float32)
             counted = deterministic if self.only_deterministic else tf.ones_like(deterministic)
             total = tf.reduce_sum(_mean(entropies, counted))
         gradients = self._clipped(tape.gradient(total, state.weights))
         memory, _ = fused.advance(architecture.topology, memory, controls)
-        state = self.step(state, gradients, learning_rates)._replace(memory=memory)
+        state = self.step(state, gradients, learning_rates)
+        state = state._replace(hidden=hidden, memory=memory)
         right = tf.cast(_is_right(predicted, targets), tf.float32)
         return state, _mean(right, deterministic)
 
@@ -230,11 +244,11 @@ class Trainer:
     def _validate(self, weights, tokens, targets, deterministic, rounding: bool) -> Scores:
         """Scores of sequences, `[rows, T]`, which every replica reads with an empty memory."""
         replicas = weights["kernel"].shape[0]
-        memory = empty_memory(self.architecture, replicas, tokens.shape[0])
+        nothing = empty(self.architecture, replicas, tokens.shape[0])
         tokens, targets, deterministic = (
             tf.tile(array[None], [replicas, 1, 1]) for array in (tokens, targets, deterministic)
         )
-        predicted, _ = forward(self.architecture, weights, memory, tokens, rounding=rounding)
+        predicted, *_ = forward(self.architecture, weights, *nothing, tokens, rounding=rounding)
         counted = _time_first(deterministic)
         row_is_right = tf.reduce_all(_is_right(predicted, targets) | ~counted, axis=0)
         entropies = tf.where(counted, _entropies(predicted, targets), 0)
@@ -296,6 +310,7 @@ def to_keras(architecture: Architecture, weights, pattern) -> NextSymbolModel:
         memories=architecture.memories,
         read_depth=architecture.read_depth,
         no_op=architecture.no_op,
+        use_recurrent_kernel=architecture.use_recurrent_kernel,
         task=pattern.name,
     )
     controls = np.transpose(weights["control_kernel"])
@@ -305,6 +320,8 @@ def to_keras(architecture: Architecture, weights, pattern) -> NextSymbolModel:
     cell = model.recurrent[0].cell
     cell.kernel.assign(weights["kernel"])
     cell.memory_kernel.assign(np.transpose(weights["memory_kernel"]))
+    if architecture.use_recurrent_kernel:
+        cell.recurrent_kernel.assign(np.transpose(weights["recurrent_kernel"]))
     cell.action_kernel.assign(actions)
     cell.write_kernel.assign(write)
     model.output_layer.kernel.assign(np.transpose(weights["output_kernel"]))

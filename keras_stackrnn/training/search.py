@@ -1,10 +1,10 @@
 """The search for the algorithm: a population of restarts that come and go until some have it.
 
 A replica lives for a number of updates, its learning rate falling towards the end. Its sequences
-are short at first, and grow by one whenever it masters them. At every validation the best weights
-of its life so far are kept; one that has fallen hopelessly behind, or has come to the end of its
-life, makes room for a fresh one with a seed of its own. Validation sequences are as short as the
-training ones: the lengths of the test choose nothing.
+are short at first, and whenever it masters them it comes to the next lesson. At every validation
+the best weights of its life so far are kept; one that has fallen hopelessly behind, or has come to
+the end of its life, makes room for a fresh one with a seed of its own. Validation sequences are as
+short as the training ones: the lengths of the test choose nothing.
 """
 
 import dataclasses
@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.training import population
+from keras_stackrnn.training.curriculum import lessons
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,10 +63,10 @@ NEVER = Figures(0.0, float("inf"), 0.0, 0.0, float("inf"), 0.0)
 
 @dataclasses.dataclass
 class _Replica:
-    """One restart: its seed, its age in updates, and the best of its life so far."""
+    """One restart: its seed, its lesson, its age in updates, and the best of its life so far."""
 
     seed: int
-    largest_n: int
+    lesson: int = 0
     age: int = 0
     best: Figures = NEVER
     best_age: int = 0
@@ -84,12 +85,14 @@ class Search:
     def __init__(self, config, data):
         self.config = config
         self._pattern = data.pattern
+        self._lessons = lessons(data.pattern, config.first_max_n, config.max_n)
         self._architecture = population.Architecture(
             kind=config.model,
             symbols=len(data.pattern.alphabet),
             units=config.units,
             memories=config.memories,
             no_op=config.no_op,
+            use_recurrent_kernel=config.use_recurrent_kernel,
             read_depth=config.read_depth,
             capacity=config.capacity,
         )
@@ -114,7 +117,7 @@ class Search:
         )
         # The weights that `_Replica.best` belongs to, and those of the best one that has ended.
         self._best_weights = {name: w.numpy() for name, w in self._state.weights.items()}
-        self._champion = _Replica(seed=-1, largest_n=0)
+        self._champion = _Replica(seed=-1)
         self._champion_weights = {name: w[0] for name, w in self._best_weights.items()}
 
     @property
@@ -132,10 +135,11 @@ class Search:
 
     def status(self) -> Status:
         best = self._best().best
+        furthest = self._lessons[max(replica.lesson for replica in self._replicas)]
         return Status(
             updates=self._updates,
             symbols=self._updates * self.config.lanes * self.config.window * len(self._replicas),
-            n_range=(self._pattern.smallest_n, max(r.largest_n for r in self._replicas)),
+            n_range=(self._pattern.smallest_n, furthest.largest_n),
             alive=len(self._alive()),
             solved=self._solved(),
             best_entropy=best.rounded_entropy,
@@ -171,6 +175,7 @@ class Search:
             for name, tensor in getattr(self._state, group).items():
                 arrays[f"{group}/{name}"] = tensor.numpy()
         arrays["ages"] = self._state.ages.numpy()
+        arrays["hidden"] = self._state.hidden.numpy()
         arrays["memory"] = self._state.memory.numpy()
         for name in self._best_weights:
             arrays[f"best/{name}"] = self._best_weights[name]
@@ -195,6 +200,7 @@ class Search:
             group("means", tf.constant),
             group("squares", tf.constant),
             tf.constant(arrays["ages"]),
+            tf.constant(arrays["hidden"]),
             tf.constant(arrays["memory"]),
         )
         self._best_weights = group("best", np.array)
@@ -207,9 +213,7 @@ class Search:
 
     def _new_replica(self, number: int) -> _Replica:
         """The replica that is started as number `number`."""
-        seed = (self.config.seed * 100_003 + number) % 2**31
-        first_max_n = max(self.config.first_max_n, self._pattern.smallest_n)
-        return _Replica(seed, min(first_max_n, self.config.max_n))
+        return _Replica((self.config.seed * 100_003 + number) % 2**31)
 
     def _solved(self) -> int:
         return sum(replica.outcome == "solved" for replica in self._ended)
@@ -219,10 +223,15 @@ class Search:
 
     def _read_episode(self) -> None:
         """Windows of sequences that follow one another, begun with empty memories; and then, for
-        those who got enough of their symbols right, longer sequences."""
+        those who got enough of their symbols right, the next lesson."""
         config = self.config
-        largest = np.repeat([replica.largest_n for replica in self._replicas], config.lanes)
-        self._stream.set_range(self._pattern.smallest_n, largest.tolist())
+        today = [self._lessons[r.lesson] for r in self._replicas for _ in range(config.lanes)]
+        largest_n, limits = map(list, zip(*today, strict=True))
+        self._stream.set_range(
+            self._pattern.smallest_n,
+            largest_n,
+            None if self._pattern.limit_means is None else limits,
+        )
         self._stream.begin_sequences()
         windows = self._stream.next_windows(config.episode)
         shape = (config.episode, config.population, config.lanes, config.window)
@@ -241,8 +250,8 @@ class Search:
             for replica in self._replicas:
                 replica.age += 1
         for replica, share in zip(self._replicas, np.mean(shares, axis=0), strict=True):
-            if share >= config.mastery and replica.largest_n < config.max_n:
-                replica.largest_n += 1
+            if share >= config.mastery and replica.lesson < len(self._lessons) - 1:
+                replica.lesson += 1
 
     def _learning_rate(self, replica: _Replica) -> float:
         """With Adam constant for most of a life, then falling to a twentieth; with SGD as the

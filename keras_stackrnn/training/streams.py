@@ -29,10 +29,11 @@ class Windows(NamedTuple):
 
 
 class _Position(NamedTuple):
-    """Where each lane stands: its sequence's number and n, and how much of it has been read."""
+    """Where each lane stands: its sequence's number, n and limit, how much of it has been read."""
 
     sequence: np.ndarray
     n: np.ndarray
+    limit: np.ndarray
     offset: np.ndarray
 
 
@@ -44,10 +45,12 @@ class _Block(NamedTuple):
     resets: np.ndarray
     first_sequence: np.ndarray
     n: np.ndarray
+    limit: np.ndarray
     starts: np.ndarray
 
 
 _NOT_DRAWN = -1
+_NO_LIMIT = 2**31 - 1
 
 
 class Stream:
@@ -67,6 +70,8 @@ class Stream:
         reset_every: A memory reset is due before every sequence of a lane whose number is a
             multiple of this. The paper's authors reset every 1,000 sequences, every 100 for
             memorization and every 10 for addition.
+        limit: Limit of what the pattern can hold small besides n (`Pattern.limit_means`); may be a
+            list of one for each lane. Defaults to none.
 
     Example:
 
@@ -84,6 +89,7 @@ class Stream:
         seed: int = 0,
         n_range: tuple[int, int | list[int]] | None = None,
         reset_every: int = 1000,
+        limit: int | list[int] | None = None,
     ):
         for name, value in (("lanes", lanes), ("window", window), ("reset_every", reset_every)):
             if value < 1:
@@ -97,17 +103,13 @@ class Stream:
             [draws.draw_key(self.pattern.name, "stream", seed, lane) for lane in range(lanes)],
             np.uint64,
         )
-        self._block_start = _Position(
-            sequence=np.zeros(lanes, np.int64),
-            n=np.full(lanes, _NOT_DRAWN),
-            offset=np.zeros(lanes, np.int64),
-        )
+        self._block_start = self._unread(np.zeros(lanes, np.int64))
         self._block: _Block | None = None
         self._read = 0
         # Symbols of a lane to make at once: the more, the longer the stream flows undisturbed.
         self._ahead = 0
         self._sequences_a_block = 8
-        self.set_range(*(n_range or (self.pattern.smallest_n, _LARGEST_TRAINING_N)))
+        self.set_range(*(n_range or (self.pattern.smallest_n, _LARGEST_TRAINING_N)), limit)
 
     def next_windows(self, count: int = 1) -> Windows:
         """The next `count` windows of every lane."""
@@ -131,17 +133,21 @@ class Stream:
             self._cut(self._block.resets[:, here]),
         )
 
-    def set_range(self, smallest: int, largest: int | list[int]) -> None:
+    def set_range(
+        self, smallest: int, largest: int | list[int], limit: int | list[int] | None = None
+    ) -> None:
         """Draws n from `smallest` to `largest`, both included, for every sequence not begun yet.
 
-        `largest` is one for all lanes, or a list of one for each.
+        `largest` and `limit` are one for all lanes, or a list of one for each.
         """
         self.pattern.check_n(smallest)
-        if np.shape(largest) not in [(), (self.lanes,)]:
-            raise ValueError(
-                f"The largest n is one for all lanes or one for each of the {self.lanes}, "
-                f"got {len(largest)}."
-            )
+        for name, value in (("largest n", largest), ("limit", limit)):
+            if np.shape(value) not in [(), (self.lanes,)]:
+                raise ValueError(
+                    f"The {name} is one for all lanes or one for each of the {self.lanes}, "
+                    f"got {len(value)}."
+                )
+        self.pattern.check_limit(None if limit is None else int(np.min(limit)))
         if np.min(largest) < smallest:
             raise ValueError(
                 f"The largest n must not be below the smallest, got {smallest} to {largest}."
@@ -149,16 +155,14 @@ class Stream:
         self._start_block_here()
         self._ahead = 0
         self.n_range = (smallest, largest)
+        self.limit = limit
 
     def begin_sequences(self) -> None:
         """Leaves the sequence each lane is in unfinished, and begins the next one here."""
         position = self._position()
         unread = (position.offset == 0) & (position.n == _NOT_DRAWN)
-        self._block_start = _Position(
-            sequence=np.where(unread, position.sequence, position.sequence + 1),
-            n=np.full(self.lanes, _NOT_DRAWN),
-            offset=np.zeros(self.lanes, np.int64),
-        )
+        next_sequence = np.where(unread, position.sequence, position.sequence + 1)
+        self._block_start = self._unread(next_sequence)
         self._block, self._read, self._ahead = None, 0, 0
 
     def as_dataset(self):
@@ -198,6 +202,7 @@ class Stream:
             "window": self.window,
             "seed": self.seed,
             "n_range": list(self.n_range),
+            "limit": self.limit,
             "reset_every": self.reset_every,
             **{name: array.tolist() for name, array in position._asdict().items()},
         }
@@ -217,6 +222,11 @@ class Stream:
         stream._block_start = position
         return stream
 
+    def _unread(self, sequence: np.ndarray) -> _Position:
+        """Before the first symbol of these sequences."""
+        nothing = np.full(self.lanes, _NOT_DRAWN)
+        return _Position(sequence, nothing, nothing, np.zeros(self.lanes, np.int64))
+
     def _cut(self, symbols: np.ndarray) -> np.ndarray:
         """[lanes, count * window] to [count, lanes, window]."""
         return np.ascontiguousarray(symbols.reshape(self.lanes, -1, self.window).transpose(1, 0, 2))
@@ -233,17 +243,24 @@ class Stream:
         return _Position(
             self._block.first_sequence + begun,
             self._block.n[lane, begun],
+            self._block.limit[lane, begun],
             self._read - self._block.starts[lane, begun],
         )
 
     def _make_block(self, symbols: int) -> _Block:
         """Writes sequences until every lane has that many symbols."""
-        sequence, current_n, offset = self._block_start
+        sequence, current_n, current_limit, offset = self._block_start
+        limit = _NO_LIMIT if self.limit is None else np.reshape(self.limit, (-1, 1))
         while True:
             numbers = sequence[:, None] + np.arange(self._sequences_a_block)
             n, keys = self._draw_sequences(numbers)
-            n[:, 0] = np.where(current_n == _NOT_DRAWN, n[:, 0], current_n)
-            batch = self.pattern.batch(n.ravel(), keys.ravel())
+            limits = np.broadcast_to(limit, n.shape).copy()
+            begun = current_n != _NOT_DRAWN
+            n[begun, 0], limits[begun, 0] = current_n[begun], current_limit[begun]
+            has_limits = self.pattern.limit_means is not None
+            batch = self.pattern.batch(
+                n.ravel(), keys.ravel(), limits.ravel() if has_limits else None
+            )
             lengths = batch.lengths.reshape(n.shape)
             missing = symbols - (lengths.sum(axis=1) - offset).min()
             if missing <= 0:
@@ -265,6 +282,7 @@ class Stream:
             resets[taken],
             sequence,
             n,
+            limits,
             flat_starts - first[:, None],
         )
 
