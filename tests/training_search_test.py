@@ -28,7 +28,11 @@ def arrays_after(search, rounds):
 
 @pytest.mark.parametrize(
     "values",
-    [{"recipe": "fast"}, {"recipe": "paper"}, {"task": "binary_addition", "episode": 5}],
+    [
+        {"recipe": "fast"},
+        {"recipe": "paper"},
+        {"task": "binary_addition", "episode": 5, "inherit_every": 5},
+    ],
     ids=["fast", "paper", "binary_addition"],
 )
 def test_a_restored_search_continues_exactly(tmp_path, values):
@@ -73,6 +77,32 @@ def test_sequences_grow_no_longer_than_max_n(tmp_path):
     search.advance()
 
     assert search.status().n_range == (1, 3)
+
+
+def test_laggards_make_room_for_heirs_of_leaders(tmp_path):
+    values = {"population": 5, "lifetime": 100, "mastery": 1.0, "action_noise": 0.0}
+    search = search_of(tmp_path, inherit_every=10, **values)
+    for replica, lesson in zip(search._replicas, (1, 0, 2, 1, 1), strict=True):
+        replica.lesson = lesson
+    first, _ = copy.deepcopy(arrays_after(search, 1))
+    then, meta = arrays_after(search, 1)
+
+    seeds = [replica["seed"] for replica in meta["replicas"]]
+    assert [replica["heir_of"] for replica in meta["replicas"]] == [None, seeds[2], *[None] * 3]
+    assert [replica["lesson"] for replica in meta["replicas"]] == [1, 2, 2, 1, 1]
+    assert [replica["outcome"] for replica in meta["ended"]] == ["taken over"]
+    assert len({*seeds, meta["ended"][0]["seed"]}) == 6
+    assert meta["replicas"][1]["rate"] != meta["replicas"][2]["rate"] == 1
+    for name in ("weights/kernel", "means/kernel", "memory", "best/kernel"):
+        np.testing.assert_array_equal(then[name][1], then[name][2])
+        assert np.any(first[name][1] != first[name][2])
+
+
+def test_nobody_is_taken_over_where_nobody_leads(tmp_path):
+    search = search_of(tmp_path, population=5, lifetime=100, mastery=1.0, inherit_every=5)
+    search.advance()
+
+    assert all(restart["heir_of"] is None for restart in search.restarts())
 
 
 def test_all_of_many_sequences_right_is_solved(tmp_path):

@@ -73,6 +73,9 @@ class TrainingConfig(values.Config):
     hopeless_below: float = values.value(
         "Restarts below this accuracy at half their life are replaced."
     )
+    inherit_every: int | None = values.value(
+        "Updates after which restarts that lag go on from the weights of those that lead."
+    )
     optimizer: str = values.value("One of adam, sgd.")
     learning_rate: float = values.value("Initial learning rate.")
     cooling: float = values.value("Share of a restart's life, at its end, in which the rate falls.")
@@ -193,6 +196,7 @@ _POSITIVE = (
     "updates",
     "updates_a_round",
     "lifetime",
+    "inherit_every",
     "learning_rate",
     "initial_scale",
     "checkpoint_seconds",

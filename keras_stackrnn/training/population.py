@@ -117,6 +117,11 @@ def replace(state: State, replica: int, weights: dict[str, tf.Tensor]) -> State:
     )
 
 
+def take(state: State, sources: list[int]) -> State:
+    """The state with replica `sources[i]` in place i."""
+    return tf.nest.map_structure(lambda tensor: tf.gather(tensor, sources), state)
+
+
 def with_weights(state: State, replica: int, weights: dict[str, tf.Tensor]) -> State:
     """The state with other weights for one replica."""
     return state._replace(

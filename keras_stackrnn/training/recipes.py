@@ -60,6 +60,7 @@ _EVERY_TASK = {
     "lifetime": 480,
     "cooling": 0.4,
     "hopeless_below": 0.1,
+    "inherit_every": None,
 }
 
 # The paper does not say what a list shows: the head and its neighbours on both sides, here.
@@ -92,6 +93,8 @@ _BINARY_ADDITION = {
         "updates": 24_000,
         "updates_a_round": 100,
         "wanted": 1,
+        # Most restarts stay at the first sums with a carry between two long operands for long.
+        "inherit_every": 400,
     },
 }
 _BINARY_ADDITION["list"] = {**_BINARY_ADDITION["stack"], **_LIST}
@@ -114,6 +117,7 @@ _BASELINE = {
     "updates_a_round": 200,
     "lifetime": 10_000,
     "hopeless_below": 0.0,
+    "inherit_every": None,
 }
 
 _PAPER = {

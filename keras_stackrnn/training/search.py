@@ -3,8 +3,10 @@
 A replica lives for a number of updates, its learning rate falling towards the end. Its sequences
 are short at first, and whenever it masters them it comes to the next lesson. At every validation
 the best weights of its life so far are kept; one that has fallen hopelessly behind, or has come to
-the end of its life, makes room for a fresh one with a seed of its own. Validation sequences are as
-short as the training ones: the lengths of the test choose nothing.
+the end of its life, makes room for a fresh one with a seed of its own. Where a task is hard, those
+who lag may also make room for heirs of those who lead (population-based training, Jaderberg et al.
+2017). Validation sequences are as short as the training ones: the lengths of the test choose
+nothing.
 """
 
 import dataclasses
@@ -58,6 +60,13 @@ class Figures:
         )
 
 
+# So many of the replicas have heirs in the places of as many others.
+_LEADING_SHARE = 0.2
+# A lead in accuracy that counts within the same lesson.
+_FAR_AHEAD = 0.2
+# Standard deviation of the logarithm of an heir's learning rate around that of whom it follows.
+_RATE_SPREAD = 0.4
+
 NEVER = Figures(0.0, float("inf"), 0.0, 0.0, float("inf"), 0.0)
 
 
@@ -66,12 +75,21 @@ class _Replica:
     """One restart: its seed, its lesson, its age in updates, and the best of its life so far."""
 
     seed: int
+    heir_of: int | None = None  # the seed of the replica that it goes on from
+    rate: float = 1.0  # of the usual learning rate
     lesson: int = 0
     age: int = 0
     best: Figures = NEVER
     best_age: int = 0
     halvings: int = 0
     outcome: str = "alive"
+
+    def progress(self) -> tuple:
+        return self.lesson, *self.best.rank()
+
+    def is_far_ahead_of(self, other: "_Replica") -> bool:
+        lead = self.best.rank()[0] - other.best.rank()[0]
+        return self.lesson > other.lesson or lead > _FAR_AHEAD
 
 
 class Search:
@@ -132,6 +150,9 @@ class Search:
         self._end_replicas()
         if not self.done:
             self._replace()
+            every = self.config.inherit_every
+            if every is not None and self._updates % every < self.config.updates_a_round:
+                self._inherit()
 
     def status(self) -> Status:
         best = self._best().best
@@ -161,6 +182,7 @@ class Search:
         return [
             {
                 "seed": replica.seed,
+                "heir_of": replica.heir_of,
                 "updates": replica.age,
                 "outcome": replica.outcome,
                 **dataclasses.asdict(replica.best),
@@ -259,7 +281,8 @@ class Search:
         if self.config.optimizer == "sgd":
             return self.config.learning_rate * 0.5**replica.halvings
         left = 1 - replica.age / self.config.lifetime
-        return self.config.learning_rate * min(1.0, max(0.05, left / self.config.cooling))
+        cooled = min(1.0, max(0.05, left / self.config.cooling))
+        return self.config.learning_rate * replica.rate * cooled
 
     def _validate(self) -> None:
         weights = self._state.weights
@@ -314,6 +337,30 @@ class Search:
                 self._architecture, fresh.seed, self.config.initial_scale
             )
             self._state = population.replace(self._state, place, weights)
+
+    def _inherit(self) -> None:
+        """Replaces those who lag most by heirs of those who lead: they go on from the same weights
+        with other data, other noise and a learning rate of their own."""
+        sources = list(range(len(self._replicas)))
+        order = sorted(sources, key=lambda place: self._replicas[place].progress())
+        rng = np.random.default_rng((self.config.seed, self._updates))
+        for rank in range(int(_LEADING_SHARE * len(order))):
+            place, source = order[rank], order[-1 - rank]
+            leader, laggard = self._replicas[source], self._replicas[place]
+            if not leader.is_far_ahead_of(laggard):
+                continue
+            laggard.outcome = "taken over"
+            self._ended.append(laggard)
+            number = len(self._ended) + len(self._alive())
+            self._replicas[place] = dataclasses.replace(
+                leader,
+                seed=self._new_replica(number).seed,
+                heir_of=leader.seed,
+                rate=leader.rate * float(np.exp(_RATE_SPREAD * rng.standard_normal())),
+            )
+            sources[place] = source
+        self._state = population.take(self._state, sources)
+        self._best_weights = {name: w[sources] for name, w in self._best_weights.items()}
 
     def _outcome(self, replica: _Replica) -> str:
         if replica.age >= self.config.lifetime:
