@@ -28,6 +28,8 @@ def test_the_examples_run_as_printed(tmp_path, monkeypatch, capsys):
     assert losses[-1] < losses[0] / 2
     for example in LATER_EXAMPLES:
         exec(example, names)
+    losses = names["counter"].history.history["loss"]
+    assert losses[-1] < losses[0] / 2
     np.testing.assert_array_equal(names["tops"].shape, (2048, 2))
     assert names["outputs"].shape == (2048, 10, 40)
     assert "b'aaabbb'" in capsys.readouterr().out
