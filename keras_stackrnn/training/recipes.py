@@ -90,6 +90,7 @@ _BINARY_ADDITION = {
         "action_noise": 0.5,
         "learning_rate": 0.02,
         "lifetime": 6000,
+        "cooling": 0.25,
         "updates": 24_000,
         "updates_a_round": 100,
         "wanted": 1,

@@ -60,6 +60,8 @@ class Figures:
         )
 
 
+# Windows that a lesson has to go well for: a single one can be luck.
+_WINDOWS_OF_MASTERY = 4
 # So many of the replicas have heirs in the places of as many others.
 _LEADING_SHARE = 0.2
 # A lead in accuracy that counts within the same lesson.
@@ -78,11 +80,17 @@ class _Replica:
     heir_of: int | None = None  # the seed of the replica that it goes on from
     rate: float = 1.0  # of the usual learning rate
     lesson: int = 0
+    lately: list[float] = dataclasses.field(default_factory=list)  # shares of symbols right
     age: int = 0
     best: Figures = NEVER
     best_age: int = 0
     halvings: int = 0
     outcome: str = "alive"
+
+    def comes_on(self, share: float, mastery: float) -> bool:
+        """Notes how the last window went; whether the lesson is mastered now."""
+        self.lately = [*self.lately, share][-_WINDOWS_OF_MASTERY:]
+        return len(self.lately) == _WINDOWS_OF_MASTERY and np.mean(self.lately) >= mastery
 
     def progress(self) -> tuple:
         return self.lesson, *self.best.rank()
@@ -258,7 +266,6 @@ class Search:
         windows = self._stream.next_windows(config.episode)
         shape = (config.episode, config.population, config.lanes, config.window)
         tokens, targets, deterministic, _ = (array.reshape(shape) for array in windows)
-        shares = []
         for i in range(config.episode):
             self._state, right = self._trainer.update(
                 self._state,
@@ -267,13 +274,13 @@ class Search:
                 tf.constant(i == 0),
                 *(tf.constant(array[i]) for array in (tokens, targets, deterministic)),
             )
-            shares.append(right.numpy())
             self._updates += 1
-            for replica in self._replicas:
+            is_last = i == config.episode - 1
+            for replica, share in zip(self._replicas, right.numpy().tolist(), strict=True):
                 replica.age += 1
-        for replica, share in zip(self._replicas, np.mean(shares, axis=0), strict=True):
-            if share >= config.mastery and replica.lesson < len(self._lessons) - 1:
-                replica.lesson += 1
+                masters_it = replica.comes_on(share, config.mastery)
+                if masters_it and is_last and replica.lesson < len(self._lessons) - 1:
+                    replica.lesson, replica.lately = replica.lesson + 1, []
 
     def _learning_rate(self, replica: _Replica) -> float:
         """With Adam constant for most of a life, then falling to a twentieth; with SGD as the
