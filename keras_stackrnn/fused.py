@@ -323,7 +323,9 @@ def _blocks(topology, steps: int, rows: int) -> list[_Block]:
     length = max(-(-steps // BLOCKS), SHORTEST_BLOCK)
     blocks = []
     for begin in range(0, steps, length):
-        start, stop = topology.within_reach(rows, steps - begin + topology.read_depth)
+        # The last step still reads, the deepest read row being so many moves from the head.
+        moves_to_come = steps - 1 - begin
+        start, stop = topology.within_reach(rows, moves_to_come + topology.read_depth - 1)
         head = topology.head(rows) - start
         blocks.append(_Block(begin, min(length, steps - begin), start, stop, head))
     return blocks
