@@ -29,21 +29,20 @@ def side_by_side(function, axes):
     compiled = tf.function(function, jit_compile=True)
 
     def run(*arguments):
-        replicas = _replicas(arguments, axes)
-        groups = math.gcd(replicas, GROUPS)
-
-        def of_group(argument, axis, group):
-            if axis is None:
-                return argument
-            return tf.nest.map_structure(lambda t: tf.split(t, groups, axis)[group], argument)
-
-        results = [
-            compiled(*(of_group(*pair, group) for pair in zip(arguments, axes, strict=True)))
-            for group in range(groups)
-        ]
+        groups = math.gcd(_replicas(arguments, axes), GROUPS)
+        parts = [_split(*pair, groups) for pair in zip(arguments, axes, strict=True)]
+        results = [compiled(*group) for group in zip(*parts, strict=True)]
         return tf.nest.map_structure(lambda *parts: tf.concat(parts, axis=0), *results)
 
     return tf.function(run)
+
+
+def _split(argument, axis, groups) -> list:
+    """One argument for each group."""
+    if axis is None:
+        return [argument] * groups
+    tensors = [tf.split(tensor, groups, axis) for tensor in tf.nest.flatten(argument)]
+    return [tf.nest.pack_sequence_as(argument, group) for group in zip(*tensors, strict=True)]
 
 
 def _replicas(arguments, axes) -> int:
