@@ -27,6 +27,7 @@ import tensorflow as tf
 
 from keras_stackrnn import ListRNN, StackCell, StackRNN, fused, topology
 from keras_stackrnn.memory import EMPTY
+from keras_stackrnn.side_by_side import side_by_side
 
 WINDOW = 50
 CAPACITY = 200
@@ -107,42 +108,59 @@ def step_of_layer(layer, shape: Shape):
 
 
 def step_of_population(replicas: int, shape: Shape):
-    """The kernels with a replica axis: so many independent models in one program."""
+    """The kernels with a replica axis: so many independent models trained together."""
     kind = topology.Stack(num_actions=2, read_depth=2)
-    inputs = tf.random.normal([replicas, shape.batch * WINDOW, shape.features])
-    hidden = tf.zeros([replicas, shape.units, shape.batch])
-    memory = tf.fill([replicas, CAPACITY, shape.stacks * shape.batch], EMPTY)
-    kernel, memory_kernel, control_kernel = (
-        tf.Variable(tf.random.normal([replicas, *sizes], stddev=0.1))
-        for sizes in (
-            (shape.features, shape.units),
-            (shape.units, kind.read_depth * shape.stacks),
-            (kind.num_actions * shape.stacks, shape.units),
+    inputs = tf.random.normal([replicas, shape.features, WINDOW * shape.batch])
+    weights = {
+        name: tf.Variable(tf.random.normal([replicas, *sizes], stddev=0.1))
+        for name, sizes in (
+            ("kernel", (shape.features, shape.units)),
+            ("memory_kernel", (shape.units, kind.read_depth * shape.stacks)),
+            ("control_kernel", (kind.num_actions * shape.stacks, shape.units)),
         )
-    )
+    }
 
-    def run():
-        projected = tf.reshape(inputs @ kernel, [replicas, shape.batch, WINDOW, shape.units])
-        hiddens, _, _ = fused.scan(
-            fused.Scan(kind, "sigmoid"),
-            tf.transpose(projected, [2, 0, 3, 1]),
-            hidden,
-            memory,
-            {"memory_kernel": memory_kernel, "control_kernel": control_kernel},
-        )
-        return hiddens
+    def update(inputs, weights):
+        """The losses, and the weights after a step."""
+        group = inputs.shape[0]
+        with tf.GradientTape() as tape:
+            tape.watch(weights)
+            projected = tf.matmul(weights["kernel"], inputs, transpose_a=True)
+            projected = tf.reshape(projected, [group, shape.units, WINDOW, shape.batch])
+            hiddens, _, _ = fused.scan(
+                fused.Scan(kind, "sigmoid"),
+                tf.transpose(projected, [2, 0, 1, 3]),
+                tf.zeros([group, shape.units, shape.batch]),
+                tf.fill([group, CAPACITY, shape.stacks * shape.batch], EMPTY),
+                {name: weights[name] for name in ("memory_kernel", "control_kernel")},
+            )
+            losses = tf.reduce_mean(tf.square(hiddens), axis=[0, 2, 3])
+        gradients = tape.gradient(losses, weights)
+        return losses, {name: w - LEARNING_RATE * gradients[name] for name, w in weights.items()}
 
-    return compiled_step(run, [kernel, memory_kernel, control_kernel])
+    is_alone = replicas == 1
+    update_all = update if is_alone else side_by_side(update, axes=(0, 0))
+
+    # A model alone is fastest as one XLA program, the assignments included.
+    @tf.function(jit_compile=is_alone)
+    def step():
+        values = {name: tf.convert_to_tensor(weight) for name, weight in weights.items()}
+        losses, updated = update_all(inputs, values)
+        for name, weight in weights.items():
+            weight.assign(updated[name])
+        return losses
+
+    return step
 
 
 def steps_of(name: str) -> dict:
-    """What is measured at a shape: a function a variant, and how often it stands for one step."""
+    """What is measured at a shape: a function a variant, and how many calls of it are one step."""
     shape = SHAPES[name]
     if name != "replicas":
         return {
             variant: (step_of_layer(layer, shape), 1) for variant, layer in layers_of(shape).items()
         }
-    # A run alone costs the same every time: 32 of them are 32 times one.
+    # A run of its own calls one program again and again, and costs the same whichever of the 32.
     return {
         "LSTM": (step_of_layer(layers_of(shape)["LSTM"], shape), 1),
         f"{REPLICAS} runs": (step_of_population(1, shape), REPLICAS),
@@ -156,12 +174,12 @@ def seconds_a_step(steps: dict, rounds: int) -> dict[str, float]:
             step().numpy()
     seconds = {variant: [] for variant in steps}
     for _ in range(rounds):
-        for variant, (step, repeats) in steps.items():
+        for variant, (step, calls) in steps.items():
             start = time.perf_counter()
-            for _ in range(STEPS_A_ROUND):
+            for _ in range(STEPS_A_ROUND * calls):
                 loss = step()
             loss.numpy()
-            seconds[variant].append(repeats * (time.perf_counter() - start) / STEPS_A_ROUND)
+            seconds[variant].append((time.perf_counter() - start) / STEPS_A_ROUND)
     return {variant: statistics.median(times) for variant, times in seconds.items()}
 
 

@@ -131,19 +131,26 @@ class _Pass:
         inputs = dict(zip(self.names, tensors, strict=True))
         blocks = self.blocks(inputs)
         memory, hidden = inputs["memory"], inputs["hidden"]
-        records, offset = [], 0
+        arrays = self.arrays(inputs, ["hiddens", "controls", "reads"])
+        first_rows, all_rows, offset = [], [], 0
         for block in blocks:
             memory = memory[:, block.start - offset : block.stop - offset]
             offset = block.start
-            record, hidden, memory = self.forward(block, inputs, hidden, memory)
-            records.append(record)
-        hiddens = _join([record["hiddens"] for record in records])
-        controls = _join([record["controls"] for record in records])
+            first_rows.append(memory)
+            hidden, memory, arrays, rows = self.forward(block, inputs, hidden, memory, arrays)
+            all_rows.append(rows)
+        record = {name: array.stack() for name, array in arrays.items()}
 
         def gradients(d_hiddens, _, d_memory):
-            return self.backward(inputs, blocks, records, hiddens, controls, d_hiddens, d_memory)
+            kept = zip(blocks, first_rows, all_rows, strict=True)
+            return self.backward(inputs, record, list(kept), d_hiddens, d_memory)
 
-        return (hiddens, controls, memory), gradients
+        return (record["hiddens"], record["controls"], memory), gradients
+
+    def arrays(self, inputs, names):
+        """An array of a value at each step, for each name."""
+        projected = inputs["projected"]
+        return {name: tf.TensorArray(projected.dtype, dimensions(projected)[0]) for name in names}
 
     def blocks(self, inputs):
         """The steps in blocks, each with the slice of rows that it works on."""
@@ -152,27 +159,23 @@ class _Pass:
             return [_Block(0, steps, 0, rows, self.topology.head(rows))]
         return _blocks(self.topology, steps, rows)
 
-    def forward(self, block, inputs, hidden, memory):
-        first_rows = memory
+    def forward(self, block, inputs, hidden, memory, arrays):
+        def step(t, hidden, memory, arrays, rows):
+            if self.options.keep_rows:
+                rows = rows.write(t - block.begin, memory)
+            hidden, controls, read = self.control(t, inputs, hidden, memory, block)
+            memory = self.act(controls, memory, block)
+            now = {"hiddens": hidden, "controls": controls, "reads": read}
+            return t + 1, hidden, memory, _write(arrays, t, now), rows
 
-        def step(t, hidden, memory, record):
-            hidden, controls, read = self.control(block.begin + t, inputs, hidden, memory, block)
-            weights, value = split_controls(controls)
-            after = _mix(weights, self.topology.moves(memory, value, block.head))
-            now = {"hiddens": hidden, "controls": controls, "reads": read, "rows": memory}
-            return t + 1, hidden, after, {k: array.write(t, now[k]) for k, array in record.items()}
-
-        names = ["hiddens", "controls", "reads"] + ["rows"] * self.options.keep_rows
-        arrays = {name: tf.TensorArray(memory.dtype, size=block.steps) for name in names}
-        _, hidden, memory, arrays = tf.while_loop(
-            lambda t, *_: t < block.steps,
+        rows = tf.TensorArray(memory.dtype, size=block.steps)
+        _, hidden, memory, arrays, rows = tf.while_loop(
+            lambda t, *_: t < block.end,
             step,
-            (0, hidden, memory, arrays),
+            (block.begin, hidden, memory, arrays, rows),
             maximum_iterations=block.steps,
         )
-        record = {name: array.stack() for name, array in arrays.items()}
-        record["first_rows"] = first_rows
-        return record, hidden, memory
+        return hidden, memory, arrays, rows.stack() if self.options.keep_rows else None
 
     def control(self, t, inputs, hidden, memory, block):
         """Equations 6 and 3: from what is read to the actions and the value to write."""
@@ -192,48 +195,51 @@ class _Pass:
         weights = _round(logits) if self.options.rounding else _softmax(logits)
         return hidden, tf.concat([*weights, tf.sigmoid(value)], axis=1), read
 
-    def replay(self, block, record):
+    def act(self, controls, memory, block):
+        weights, value = split_controls(controls)
+        return _mix(weights, self.topology.moves(memory, value, block.head))
+
+    def replay(self, block, controls, memory):
         """The rows before each step of a block, worked out from the actions taken."""
-        controls = record["controls"]
 
         def step(t, memory, rows):
-            weights, value = split_controls(controls[t])
-            after = _mix(weights, self.topology.moves(memory, value, block.head))
-            return t + 1, after, rows.write(t, memory)
+            rows = rows.write(t - block.begin, memory)
+            return t + 1, self.act(controls[t], memory, block), rows
 
-        rows = tf.TensorArray(controls.dtype, size=block.steps)
+        rows = tf.TensorArray(memory.dtype, size=block.steps)
         _, _, rows = tf.while_loop(
-            lambda t, *_: t < block.steps,
+            lambda t, *_: t < block.end,
             step,
-            (0, record["first_rows"], rows),
+            (block.begin, memory, rows),
             maximum_iterations=block.steps,
         )
         return rows.stack()
 
-    def backward(self, inputs, blocks, records, hiddens, controls, d_hiddens, d_memory):
+    def backward(self, inputs, record, kept, d_hiddens, d_memory):
+        """The gradients of all inputs; `kept` are the blocks, each with its first and all rows."""
         d_hidden = tf.zeros_like(inputs["hidden"])
         if not self.options.whole_memory:
             # No steps are left to bring any row to the head.
-            d_memory = tf.zeros_like(records[-1]["first_rows"])
-        d_before, d_controls, later = [], [], blocks[-1]
-        for block, record in zip(reversed(blocks), reversed(records), strict=True):
+            d_memory = tf.zeros_like(kept[-1][1])
+        arrays, later = self.arrays(inputs, ["before", "controls"]), kept[-1][0]
+        for block, first_rows, rows in reversed(kept):
             if block is not later:
                 edges = [later.start - block.start, block.stop - later.stop]
                 d_memory = tf.pad(d_memory, [[0, 0], edges, [0, 0]])
                 later = block
-            d_hidden, d_memory, before, control = self.backward_block(
-                block, inputs, record, d_hiddens, d_hidden, d_memory
+            if rows is None:
+                rows = self.replay(block, record["controls"], first_rows)
+            d_hidden, d_memory, arrays = self.backward_block(
+                block, inputs, {**record, "rows": rows}, d_hiddens, d_hidden, d_memory, arrays
             )
-            d_before.insert(0, before)
-            d_controls.insert(0, control)
-        d_before, d_controls = _join(d_before), _join(d_controls)
-        reads = _join([record["reads"] for record in records])
+        d_before, d_controls = arrays["before"].stack(), arrays["controls"].stack()
+        hiddens = record["hiddens"]
 
         gradients = {
             "projected": d_before,
             "hidden": d_hidden,
-            "memory": _pad_like(d_memory, blocks[0].start, inputs["memory"]),
-            "memory_kernel": _product(d_before, _split_lanes(reads, inputs["projected"])),
+            "memory": _pad_like(d_memory, later.start, inputs["memory"]),
+            "memory_kernel": _product(d_before, _split_lanes(record["reads"], d_before)),
             "control_kernel": _product(d_controls, hiddens),
         }
         if "recurrent_kernel" in inputs:
@@ -243,57 +249,55 @@ class _Pass:
             gradients["control_bias"] = tf.reduce_sum(d_controls, axis=[0, 3])[..., None]
         return [gradients[name] for name in self.names]
 
-    def backward_block(self, block, inputs, record, d_hiddens, d_hidden, d_memory):
-        topology = self.topology
+    def backward_block(self, block, inputs, record, d_hiddens, d_hidden, d_memory, arrays):
         # Products with a transposed factor are slow, so it is transposed once, before the loop.
         transposed = {
             name: tf.transpose(inputs[name], [0, 2, 1])
             for name in ("control_kernel", "memory_kernel", "recurrent_kernel")
             if name in inputs
         }
-        all_rows = record["rows"] if "rows" in record else self.replay(block, record)
 
-        def step(t, d_hidden, d_memory, d_before, d_controls):
-            hidden, rows = record["hiddens"][t], all_rows[t]
-            weights, value = split_controls(record["controls"][t])
-
-            *moves, last_move = topology.moves(rows, value, block.head)
-            d_value = weights[0] * d_memory[:, block.head : block.head + 1] * value * (1 - value)
-            d_weights = [
-                tf.reduce_sum(d_memory * (move - last_move), axis=1, keepdims=True)
-                for move in moves
-            ]
-            if self.options.rounding:
-                d_weights = [tf.zeros_like(d) for d in d_weights]
-            mean = _sum([w * d for w, d in zip(weights, d_weights, strict=False)])
-            d_logits = [w * (d - mean) for w, d in zip(weights, d_weights, strict=False)]
-            d_control = _split_lanes(tf.concat([*d_logits, d_value], axis=1), inputs["projected"])
-
-            d_hidden += d_hiddens[block.begin + t]
-            d_hidden += transposed["control_kernel"] @ d_control
-            d_pre = d_hidden * self.derivative(hidden)
-            d_read = _join_lanes(transposed["memory_kernel"] @ d_pre, topology.read_depth)
-            d_memory = _mix(weights, topology.moves_transposed(d_memory, block.head))
-            d_memory += topology.read_transposed(d_read, block.head, block.rows)
-            d_hidden = tf.zeros_like(d_hidden)
-            if "recurrent_kernel" in inputs:
-                d_hidden = transposed["recurrent_kernel"] @ d_pre
-            return (
-                t - 1,
-                d_hidden,
-                d_memory,
-                d_before.write(t, d_pre),
-                d_controls.write(t, d_control),
+        def step(t, d_hidden, d_memory, arrays):
+            hidden, controls = record["hiddens"][t], record["controls"][t]
+            memory = record["rows"][t - block.begin]
+            d_hidden, d_memory, now = self.backward_step(
+                block, transposed, hidden, controls, memory, d_hidden + d_hiddens[t], d_memory
             )
+            return t - 1, d_hidden, d_memory, _write(arrays, t, now)
 
-        arrays = [tf.TensorArray(d_memory.dtype, size=block.steps) for _ in range(2)]
-        _, d_hidden, d_memory, d_before, d_controls = tf.while_loop(
-            lambda t, *_: t >= 0,
+        _, d_hidden, d_memory, arrays = tf.while_loop(
+            lambda t, *_: t >= block.begin,
             step,
-            (block.steps - 1, d_hidden, d_memory, *arrays),
+            (block.end - 1, d_hidden, d_memory, arrays),
             maximum_iterations=block.steps,
         )
-        return d_hidden, d_memory, d_before.stack(), d_controls.stack()
+        return d_hidden, d_memory, arrays
+
+    def backward_step(self, block, transposed, hidden, controls, memory, d_hidden, d_memory):
+        topology = self.topology
+        weights, value = split_controls(controls)
+
+        *moves, last_move = topology.moves(memory, value, block.head)
+        d_value = weights[0] * d_memory[:, block.head : block.head + 1] * value * (1 - value)
+        d_weights = [
+            tf.reduce_sum(d_memory * (move - last_move), axis=1, keepdims=True) for move in moves
+        ]
+        if self.options.rounding:
+            d_weights = [tf.zeros_like(d) for d in d_weights]
+        mean = _sum([w * d for w, d in zip(weights, d_weights, strict=False)])
+        d_logits = [w * (d - mean) for w, d in zip(weights, d_weights, strict=False)]
+        d_control = _split_lanes(tf.concat([*d_logits, d_value], axis=1), hidden)
+
+        d_hidden += transposed["control_kernel"] @ d_control
+        d_before = d_hidden * self.derivative(hidden)
+        d_read = _join_lanes(transposed["memory_kernel"] @ d_before, topology.read_depth)
+        d_memory = _mix(weights, topology.moves_transposed(d_memory, block.head))
+        d_memory += topology.read_transposed(d_read, block.head, block.rows)
+        if "recurrent_kernel" in transposed:
+            d_hidden = transposed["recurrent_kernel"] @ d_before
+        else:
+            d_hidden = tf.zeros_like(d_hidden)
+        return d_hidden, d_memory, {"before": d_before, "controls": d_control}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -307,6 +311,10 @@ class _Block:
     head: int  # within the slice
 
     @property
+    def end(self):
+        return self.begin + self.steps
+
+    @property
     def rows(self):
         return self.stop - self.start
 
@@ -315,7 +323,9 @@ def _blocks(topology, steps: int, rows: int) -> list[_Block]:
     length = max(-(-steps // BLOCKS), SHORTEST_BLOCK)
     blocks = []
     for begin in range(0, steps, length):
-        start, stop = topology.within_reach(rows, steps - begin + topology.read_depth)
+        # The last step still reads, the deepest read row being so many moves from the head.
+        moves_to_come = steps - 1 - begin
+        start, stop = topology.within_reach(rows, moves_to_come + topology.read_depth - 1)
         head = topology.head(rows) - start
         blocks.append(_Block(begin, min(length, steps - begin), start, stop, head))
     return blocks
@@ -359,8 +369,9 @@ def _sum(tensors):
     return total
 
 
-def _join(parts):
-    return parts[0] if len(parts) == 1 else tf.concat(parts, axis=0)
+def _write(arrays, step, values):
+    """Writes one value to each array."""
+    return {name: array.write(step, values[name]) for name, array in arrays.items()}
 
 
 def _join_lanes(tensor, rows):
@@ -372,7 +383,7 @@ def _join_lanes(tensor, rows):
 def _split_lanes(tensor, projected):
     """`[…, rows, S * B]` as `[…, rows * S, B]`, B being that of `projected`."""
     *lead, rows, lanes = dimensions(tensor)
-    batch = dimensions(projected)[3]
+    batch = dimensions(projected)[-1]
     return tf.reshape(tensor, [*lead, rows * (lanes // batch), batch])
 
 

@@ -17,6 +17,7 @@ import tensorflow as tf
 from keras_stackrnn import fused, topology
 from keras_stackrnn.memory import EMPTY, LIST_ACTIONS, STACK_ACTIONS
 from keras_stackrnn.models import NextSymbolModel
+from keras_stackrnn.side_by_side import side_by_side
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,7 +192,7 @@ class Trainer:
         self.clip_value = clip_value
         self.noise = noise
         self.only_deterministic = only_deterministic
-        self._compiled_update = tf.function(self._update, jit_compile=True)
+        self._compiled_update = side_by_side(self._update, axes=(0, 0, 1, None, 0, 0, 0))
         self.validate = tf.function(self._validate, jit_compile=True)
 
     def update(self, state, learning_rates, seed, is_first, tokens, targets, deterministic):
