@@ -154,7 +154,7 @@ def test_stateful_over_several_windows(kind, capacity, way):
 
     compiled = tf.function(run, jit_compile=way == "jit")
     for window in range(3):
-        inputs = tf.constant(random(2, 6, FEATURES, seed=window), dtype)
+        inputs = tf.constant(random(2, 4, FEATURES, seed=window), dtype)
         expected = results_and_gradients(kind, loop, inputs, training=True)
         assert_agree(kind, layer, loop, compiled(inputs), expected, **tolerance)
         for one, other in zip(layer.states, loop.states, strict=True):
@@ -163,7 +163,7 @@ def test_stateful_over_several_windows(kind, capacity, way):
 
 @each_kind
 @settings(max_examples=6)
-@given(windows=st.lists(st.integers(1, 6), min_size=2, max_size=5))
+@given(windows=st.lists(st.integers(1, 4), min_size=2, max_size=4))
 def test_stateful_memory_that_grows(kind, windows):
     options = {"units": 4, "memories": 2, "capacity": None, "return_sequences": True}
     ample = 2 * sum(windows) + 2
