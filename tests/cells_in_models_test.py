@@ -165,21 +165,6 @@ def test_constraints_and_regularizers_act_in_fit(kind):
     assert np.abs(cell.action_kernel.numpy()).sum() < size / 1.5
 
 
-def saved_models():
-    yield "stack", model_of(StackCell(4, num_stacks=2, capacity=6, no_op=True, use_bias=True))
-    yield "list", model_of(ListCell(4, num_lists=2, capacity=6, read_depth=3, rounding=True))
-    inputs = keras.Input((None, FEATURES))
-    two = keras.layers.RNN([StackCell(4, num_stacks=2), ListCell(3)], return_sequences=True)
-    both = keras.layers.Bidirectional(keras.layers.RNN(StackCell(2, push_initializer="ones")))
-    model = keras.Model(inputs, both(two(inputs)))
-    randomise(model)
-    yield "several", model
-
-
-def test_saved_models_load_in_a_fresh_process_without_custom_objects(tmp_path):
-    test_case.assert_load_in_a_fresh_process(dict(saved_models()), random(2, 5, FEATURES), tmp_path)
-
-
 def test_weights_alone_can_be_saved_and_loaded(tmp_path):
     model, twin = stack_and_list(), stack_and_list()
     randomise(model, seed=5)

@@ -71,6 +71,7 @@ def test_gradients_match_finite_differences(kind):
     values = [to_numpy(weight) for weight in rnn.weights]
     importance = [random(*shape).astype("float64") for shape in ((1, 2), (1, 6))]
 
+    @test_case.in_a_graph
     def loss(sequences, weights):
         (_, *states), _ = rnn.stateless_call(weights, [], sequences)
         return sum(ops.sum(s * i) for s, i in zip(states, importance, strict=True))

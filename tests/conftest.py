@@ -7,22 +7,24 @@ os.environ.setdefault("JAX_ENABLE_X64", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import hypothesis
-import keras
 import pytest
-
-hypothesis.settings.register_profile(
-    "fixed",
-    deadline=None,
-    derandomize=True,
-    database=None,
-    # JAX compiles every operation anew for every new shape.
-    max_examples=8 if keras.backend.backend() == "jax" else 40,
-)
-hypothesis.settings.load_profile("fixed")
 
 
 def pytest_configure(config):
+    if config.getoption("numprocesses", default=None) and not hasattr(config, "workerinput"):
+        return  # The tests run in processes of their own: this one needs no Keras, which is slow.
+    import keras
+
     backend = keras.backend.backend()
+    hypothesis.settings.register_profile(
+        "fixed",
+        deadline=None,
+        derandomize=True,
+        database=None,
+        # JAX compiles every operation anew for every new shape.
+        max_examples=8 if backend == "jax" else 40,
+    )
+    hypothesis.settings.load_profile("fixed")
     if backend != "tensorflow":
         config.addinivalue_line(
             "filterwarnings",
@@ -33,8 +35,20 @@ def pytest_configure(config):
 
 @pytest.fixture(autouse=True)
 def fresh_keras():
+    import keras
+
     policy = keras.config.dtype_policy()
     keras.utils.set_random_seed(0)
     yield
     keras.config.set_dtype_policy(policy)
     keras.utils.clear_session(free_memory=False)
+
+
+@pytest.fixture(scope="module")
+def one_block_of_steps():
+    """The kernels take all steps in one block: XLA needs seconds for each, whatever is tested."""
+    from keras_stackrnn import fused
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fused, "SHORTEST_BLOCK", 1_000_000)
+        yield

@@ -73,7 +73,8 @@ def assert_close(ones, others):
 
 @each_kind
 @pytest.mark.parametrize("whole_memory", [False, True])
-def test_replicas_are_as_if_each_were_alone(kind, whole_memory):
+def test_replicas_are_as_if_each_were_alone(kind, whole_memory, monkeypatch):
+    monkeypatch.setattr(fused, "SHORTEST_BLOCK", 2)
     options = fused.Scan(topology_of(kind), "sigmoid", whole_memory=whole_memory)
     tensors = population(kind)
 
@@ -161,12 +162,13 @@ def test_rounded_actions_are_those_of_the_largest_weights(kind):
     np.testing.assert_array_equal(tf.argmax(weights[0], axis=1), tf.argmax(soft_weights[0], axis=1))
 
 
-# As many as make all blocks, each as short as it may be.
-WINDOW = fused.BLOCKS * fused.SHORTEST_BLOCK
+# XLA takes seconds for each block: two of them, each as short as it may be, are several.
+BLOCKS = 2
+WINDOW = BLOCKS * fused.SHORTEST_BLOCK
 
 
 @functools.cache
-def training_step(kind, steps, capacity, stateful=False):
+def training_step(kind, steps, capacity, stateful=False, blocks=BLOCKS):
     """XLA's program for one step of training, as text."""
     options = {"use_fused": True, "return_sequences": True, "stateful": stateful}
     layer = kind.rnn(4, memories=2, capacity=capacity, **options)
@@ -182,7 +184,9 @@ def training_step(kind, steps, capacity, stateful=False):
             weight.assign_sub(0.1 * gradient)
         return loss
 
-    return step.experimental_get_compiler_ir(inputs)(stage="optimized_hlo")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fused, "BLOCKS", blocks)
+        return step.experimental_get_compiler_ir(inputs)(stage="optimized_hlo")
 
 
 def loops_of(program):
@@ -214,6 +218,13 @@ def test_a_step_of_training_has_only_the_loops_that_are_meant(kind):
     program = training_step(kind, WINDOW, 3 * WINDOW)
 
     # Each block of steps has one loop forward and one backward.
+    assert len(loops_of(program)) == 2 * BLOCKS
+
+
+def test_a_long_window_has_all_blocks_that_there_may_be():
+    steps = fused.BLOCKS * fused.SHORTEST_BLOCK
+    program = training_step(STACK, steps, 3 * steps, blocks=fused.BLOCKS)
+
     assert len(loops_of(program)) == 2 * fused.BLOCKS
 
 
@@ -221,7 +232,7 @@ def test_a_step_of_training_has_only_the_loops_that_are_meant(kind):
 def test_a_memory_that_is_carried_on_takes_one_loop_more(kind):
     program = training_step(kind, WINDOW, 3 * WINDOW, stateful=True)
 
-    assert len(loops_of(program)) == 2 * fused.BLOCKS + 1
+    assert len(loops_of(program)) == 2 * BLOCKS + 1
 
 
 def test_steps_of_unknown_number_have_one_loop_forward_and_one_backward():

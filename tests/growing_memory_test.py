@@ -30,15 +30,15 @@ def depth_of(layer, slots):
     return tf.shape(slots)[1] / layer.cell.num_memories
 
 
-# What the orders leave of a memory without bounds, and of one of capacity 5 how much is lost.
+# What the orders leave of a memory without bounds, and of one of capacity 3 how much is lost.
 SESSIONS = [
-    (STACK, "PUSH " * 5, [0.5] * 5, 0),
-    (STACK, "PUSH " * 7 + "POP " * 4, [0.5] * 3, 2),
-    (STACK, "POP " * 3 + "PUSH " * 6 + "POP " * 9 + "PUSH " * 6, [0.5] * 6, 2),
-    (LIST, "INSERT " * 3, [0.5, 0.5, 0.5, -1, -1], 0),
-    (LIST, "INSERT " * 5 + "LEFT " * 2, [0.5] * 5, 2),
-    (LIST, "INSERT " * 3 + "LEFT " * 5, [-1] * 8 + [0.5] * 3, 3),
-    (LIST, "LEFT RIGHT " + "INSERT " * 2 + "RIGHT " * 3, [0.5] * 2 + [-1] * 7, 2),
+    (STACK, "PUSH " * 3, [0.5] * 3, 0),
+    (STACK, "PUSH " * 5 + "POP " * 3, [0.5] * 2, 2),
+    (STACK, "POP " * 2 + "PUSH " * 4 + "POP " * 6 + "PUSH " * 4, [0.5] * 4, 2),
+    (LIST, "INSERT " * 2, [0.5, 0.5, -1], 0),
+    (LIST, "INSERT " * 3 + "LEFT", [0.5] * 3, 1),
+    (LIST, "INSERT " * 2 + "LEFT " * 3, [-1] * 5 + [0.5] * 2, 2),
+    (LIST, "LEFT RIGHT " + "INSERT " * 2 + "RIGHT " * 2, [0.5] * 2 + [-1] * 5, 2),
 ]
 each_session = pytest.mark.parametrize(
     ("kind", "names", "left", "lost"),
@@ -68,7 +68,7 @@ def test_a_memory_without_bounds_is_as_deep_as_its_elements(
 def test_lost_elements_are_counted(kind, names, left, lost, use_fused, rounding, stateful):
     batch, memories = 3, 2
     options = {"use_fused": use_fused, "rounding": rounding, "stateful": stateful}
-    layer = obedient(kind, memories, batch, capacity=5, **options)
+    layer = obedient(kind, memories, batch, capacity=3, **options)
 
     layer(orders(layer.cell, names, batch))
 
@@ -92,7 +92,7 @@ def test_elements_of_the_initial_state_are_counted_too(kind, use_fused, rounding
 
 @each_kind
 @settings(max_examples=12)
-@given(time=st.integers(1, 9), capacity=st.integers(2, 9), stateful=st.booleans())
+@given(time=st.integers(1, 5), capacity=st.integers(2, 5), stateful=st.booleans())
 def test_both_paths_lose_as_much(kind, time, capacity, stateful):
     inputs = random(2, time, FEATURES)
     lost = []
@@ -135,8 +135,8 @@ def test_a_long_session_does_not_grow_for_nothing(kind, use_fused, rounding):
     layer = obedient(kind, use_fused=use_fused, rounding=rounding, stateful=True)
     layer(orders(layer.cell, f"{layer.cell.actions[0]} " * 2))
     # Back and forth: a list has no way to drop an element.
-    session = {STACK: "PUSH PUSH PUSH POP POP POP", LIST: "LEFT LEFT LEFT RIGHT RIGHT RIGHT"}
-    for _ in range(12):
+    session = {STACK: "PUSH PUSH POP POP", LIST: "LEFT LEFT RIGHT RIGHT"}
+    for _ in range(6):
         layer(orders(layer.cell, session[kind]))
         assert depth_of(layer, layer.states[1]) == {STACK: 2, LIST: 3}[kind]
 

@@ -3,13 +3,10 @@
 import keras
 import numpy as np
 import pytest
-import test_case
 from test_case import LIST, STACK, built, each_kind, random, randomise, to_numpy
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("these tests train with TensorFlow", allow_module_level=True)
-
-from keras_stackrnn import ListRNN, StackRNN
 
 FEATURES = 3
 
@@ -45,7 +42,7 @@ def test_fit_fused_is_fit_of_the_cell_in_a_loop(kind, capacity, time, jit_compil
 
     looping, fused = model_of(layer(use_fused=False)), model_of(layer(use_fused=True), time=time)
     before = looping.get_weights()
-    expected, _ = trained(looping, jit_compile=False)
+    expected, _ = trained(looping, run_eagerly=True)
     weights, _ = trained(fused, jit_compile=jit_compile)
 
     for start, one, other in zip(before, weights, expected, strict=True):
@@ -55,16 +52,18 @@ def test_fit_fused_is_fit_of_the_cell_in_a_loop(kind, capacity, time, jit_compil
 
 @each_kind
 def test_stateful_training_compiled(kind):
-    def train(layer, jit_compile):
+    def train(layer, **compile_options):
         model = model_of(layer, batch=8)
-        weights, _ = trained(model, jit_compile=jit_compile)
+        weights, _ = trained(model, **compile_options)
         return [*weights, *(to_numpy(state) for state in layer.states)]
 
     options = {"stateful": True, "return_sequences": True}
     fused = kind.rnn(4, memories=2, capacity=5, use_fused=True, **options)
     loop = keras.layers.RNN(kind(4, memories=2, capacity=5), **options)
 
-    for one, other in zip(train(fused, True), train(loop, False), strict=True):
+    for one, other in zip(
+        train(fused, jit_compile=True), train(loop, run_eagerly=True), strict=True
+    ):
         np.testing.assert_allclose(one, other, atol=1e-5)
 
 
@@ -146,17 +145,6 @@ def test_weights_of_layer_and_cell_are_interchangeable(kind, capacity, direction
     randomise(target)
     target.set_weights(source.get_weights())
     np.testing.assert_allclose(to_numpy(target(inputs)), outputs, atol=1e-6)
-
-
-def saved_models():
-    yield "stack", model_of(StackRNN(4, 2, no_op=True, use_bias=True, return_sequences=True))
-    yield "list", model_of(ListRNN(4, 2, 6, read_depth=3, rounding=True), time=None)
-    two = [StackRNN(4, 2, capacity=3, return_sequences=True), ListRNN(3)]
-    yield "several", model_of(two[0], keras.layers.Bidirectional(two[1]))
-
-
-def test_saved_models_load_in_a_fresh_process_without_custom_objects(tmp_path):
-    test_case.assert_load_in_a_fresh_process(dict(saved_models()), random(2, 6, FEATURES), tmp_path)
 
 
 @each_kind

@@ -21,7 +21,7 @@ TEXTS = [*(PATTERN.sample(n, "test", 0).text for n in (1, 7, 30)), "abbaabaaab"]
 
 
 @pytest.fixture(scope="module")
-def trained():
+def trained(one_block_of_steps):
     training = TrainingConfig.from_recipe(
         PATTERN.name, units=8, memories=2, population=4, updates=240, lifetime=240, max_n=10
     )

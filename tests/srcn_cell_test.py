@@ -82,19 +82,19 @@ def test_gradients_match_finite_differences():
     values = [to_numpy(weight) for weight in rnn.weights]
     importance = random(1, 4).astype("float64")
 
-    def loss_of_weight(index):
-        def loss(moved):
-            weights = [*values[:index], moved, *values[index + 1 :]]
-            outputs, _ = rnn.stateless_call(weights, [], inputs)
-            return ops.sum(outputs * importance)
+    @test_case.in_a_graph
+    def loss(weights):
+        outputs, _ = rnn.stateless_call(weights, [], inputs)
+        return ops.sum(outputs * importance)
 
-        return loss
+    def loss_of_weight(index):
+        return lambda moved: loss([*values[:index], moved, *values[index + 1 :]])
 
     for index, value in enumerate(values):
-        loss = loss_of_weight(index)
+        function = loss_of_weight(index)
         np.testing.assert_allclose(
-            test_case.gradient(loss, value),
-            test_case.finite_differences(loss, value),
+            test_case.gradient(function, value),
+            test_case.finite_differences(function, value),
             rtol=1e-5,
             atol=1e-8,
         )

@@ -278,16 +278,26 @@ def run_on_backend(backend: str, test_file: str) -> None:
     assert " passed" in printed
 
 
+def in_a_graph(function: Callable) -> Callable:
+    """The function, traced once where that can be: finite differences call it often."""
+    if keras.backend.backend() != "tensorflow":
+        return function
+    import tensorflow as tf
+
+    return tf.function(function)
+
+
 def gradient(function: Callable, point: np.ndarray) -> np.ndarray:
     """The gradient of a scalar function of one array, by the backend's differentiation."""
     match keras.backend.backend():
         case "tensorflow":
             import tensorflow as tf
 
-            variable = tf.Variable(point)
+            tensor = tf.constant(point)
             with tf.GradientTape() as tape:
-                result = function(variable)
-            return tape.gradient(result, variable).numpy()
+                tape.watch(tensor)
+                result = function(tensor)
+            return tape.gradient(result, tensor).numpy()
         case "jax":
             import jax
 

@@ -9,9 +9,10 @@ from training_case import tiny_config
 
 from keras_stackrnn.evaluation import evaluate
 from keras_stackrnn.patterns import get
-from keras_stackrnn.training.config import TrainingConfig
 from keras_stackrnn.training.data import TrainingData
 from keras_stackrnn.training.search import NEVER, Figures, Search
+
+pytestmark = pytest.mark.usefixtures("one_block_of_steps")
 
 
 def search_of(tmp_path, **values) -> Search:
@@ -150,17 +151,3 @@ def test_sure_comes_before_low_entropy_and_right_before_sure():
 
     assert NEVER.rank() < wrong.rank() < right.rank() < surer.rank()
     assert [figures.solved for figures in (NEVER, wrong, right)] == [False, False, True]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task", ["anbn", "anb2n", "anbmcnm", "memorize"])
-def test_the_recipe_finds_the_algorithm(tmp_path, task):
-    config = TrainingConfig.from_recipe(task, output_dir=str(tmp_path))
-    search = Search(config, TrainingData.of(config))
-    while not search.done:
-        search.advance()
-
-    model = search.best_model()
-    for rounding in (False, True):
-        accuracy = evaluate(model, get(task), range(2, 61), sequences=5, rounding=rounding)
-        assert accuracy.percent_n_correct == 100
