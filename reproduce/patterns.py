@@ -4,7 +4,8 @@
     python reproduce/patterns.py --tasks=anbn,memorize --models=stack,list --seeds=1,2,3
 
 A run that is finished is not repeated, and one that was stopped goes on. After every run `results/`
-gets the table (patterns.md), the same as data (patterns.json) and the pictures.
+gets the table (patterns.md), the same as data (patterns.json) and the pictures. A row that is there
+already stays until it is measured again.
 """
 
 import dataclasses
@@ -103,24 +104,30 @@ def row_of(task: str, model: str, seed: int, runs: Path) -> dict | None:
 
 def write_results(runs: Path, results: Path) -> None:
     """What is finished: as data, as a table, and as pictures."""
+    data = results / "patterns.json"
+    earlier = json.loads(data.read_text()) if data.exists() else []
+    known = {(row["task"], row["model"], row["seed"]): row for row in earlier}
     everything = planned(list(TASKS), list(MODELS), [DEFAULT_SEED, *OTHER_SEEDS])
-    rows = [row for each in everything if (row := row_of(*each, runs))]
+    rows = [row for each in everything if (row := row_of(*each, runs) or known.get(each))]
     results.mkdir(parents=True, exist_ok=True)
-    data = json.dumps(rows, indent=2) + "\n"
-    write_aside(results / "patterns.json", lambda aside: aside.write_text(data))
+    text = json.dumps(rows, indent=2) + "\n"
+    write_aside(data, lambda aside: aside.write_text(text))
     table = "\n".join(_table(rows)) + "\n"
     write_aside(results / "patterns.md", lambda aside: aside.write_text(table))
     first = [row for row in rows if row["seed"] == DEFAULT_SEED]
     for task in dict.fromkeys(row["task"] for row in first):
-        folders = [_folder(row, runs) for row in first if row["task"] == task]
-        _draw(results / f"{task}_accuracy.png", figures.accuracy_of_runs(folders))
+        if folders := _folders([row for row in first if row["task"] == task], runs):
+            _draw(results / f"{task}_accuracy.png", figures.accuracy_of_runs(folders))
     for model in MEMORY_KINDS:
-        if folders := [_folder(row, runs) for row in first if row["model"] == model]:
+        if folders := _folders([row for row in first if row["model"] == model], runs):
             _draw(results / f"{model}_restarts.png", figures.success_of_restarts(folders))
 
 
-def _folder(row: dict, runs: Path) -> str:
-    return config_of(row["task"], row["model"], row["seed"], runs).output_dir
+def _folders(rows: list[dict], runs: Path) -> list[str]:
+    """The runs of these rows, or none of them if some were made elsewhere: a picture shows all."""
+    folders = [config_of(row["task"], row["model"], row["seed"], runs).output_dir for row in rows]
+    made_here = all((Path(folder) / report.EVALUATION).exists() for folder in folders)
+    return folders if made_here else []
 
 
 def _draw(path: Path, figure) -> None:

@@ -78,6 +78,28 @@ def test_results_are_the_finished_runs(script, tmp_path):
         assert (results / picture).stat().st_size > 0
 
 
+def test_rows_stay_until_they_are_measured_again(script, tmp_path):
+    results = tmp_path / "results"
+    for runs, measured in (("there", [("anbn", 1, 90.0), ("anb2n", 1, 80.0)]), ("here", [])):
+        for task, seed, soft in [*measured, ("anbn", 2, 70.0)]:
+            finish(script, tmp_path / runs, task, "stack", seed, soft=soft)
+        script.write_results(tmp_path / runs, results)
+    pictures = {path.name: path.stat().st_mtime_ns for path in results.glob("*.png")}
+    finish(script, tmp_path / "here", "anbn", "stack", 1, soft=100.0)
+    script.write_results(tmp_path / "here", results)
+
+    rows = json.loads((results / "patterns.json").read_text())
+    assert [(row["task"], row["soft"]) for row in rows] == [
+        ("anbn", 100.0),
+        ("anb2n", 80.0),
+        ("anbn", 70.0),
+    ]
+    drawn = {path.name for path in results.glob("*.png")} - {
+        name for name, time in pictures.items() if (results / name).stat().st_mtime_ns == time
+    }
+    assert drawn == {"anbn_accuracy.png"}
+
+
 def test_the_first_seed_comes_first_and_baselines_have_no_other(script):
     assert script.planned(["anbn", "anb2n"], ["stack", "rnn 40"], [1, 2]) == [
         ("anbn", "stack", 1),
