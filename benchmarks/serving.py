@@ -1,12 +1,16 @@
 """Load on the embedded server, as ratios to a gRPC server that does nothing.
 
 python benchmarks/serving.py                          # requests a second, p50 and p99
+python benchmarks/serving.py --model=soft_stack       # of another model
 python benchmarks/serving.py --swap_requests=100000   # versions swapped under load: none may fail
 
 Both servers and the client run on this machine and speak over loopback with the same messages. The
 do-nothing servers answer every request with one ready-made response; they come in grpcio's two
 flavours, and the ratio is to the faster one. Rounds alternate between the servers and the medians
 are compared, so that whatever else the machine does hits all of them alike.
+
+The model is as large as those that learn to memorize; its weights are drawn, as they change nothing
+about what a run costs.
 """
 
 import asyncio
@@ -25,14 +29,19 @@ import time
 import grpc
 import numpy as np
 import tensorflow as tf
-from absl import app, flags
+from absl import app, flags, logging
 from tensorflow_serving.apis import predict_pb2
+
+from keras_stackrnn.export import export
+from keras_stackrnn.models import NextSymbolModel
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 METHOD = "/tensorflow.serving.PredictionService/Predict"
 MODEL = "bench"
-UNITS = 40
-SYMBOLS = 10
+UNITS = 60
+STACKS = 10
+VOCABULARY = "0123456789"
+SYMBOLS = len(VOCABULARY)
 
 # Load.
 flags.DEFINE_integer("concurrency", 32, "Requests under way at any time.")
@@ -43,11 +52,17 @@ flags.DEFINE_integer("swap_requests", 0, "Instead: this many requests while vers
 flags.DEFINE_integer("swap_every", 10_000, "A new version after this many requests.")
 
 # Server.
-flags.DEFINE_string("model_base_path", "", "An exported model; by default a small RNN made here.")
+flags.DEFINE_enum(
+    "model",
+    "rounded_stack",
+    ["rounded_stack", "soft_stack", "rnn"],
+    "What to serve: an export of a stack model, or a recurrent network without memories.",
+)
+flags.DEFINE_string("model_base_path", "", "Instead: a model exported before.")
 flags.DEFINE_integer("symbols", SYMBOLS, "Size of its vocabulary.")
 flags.DEFINE_string(
     "batching_parameters_file",
-    str(REPOSITORY / "serving" / "tf_serving" / "batching.config"),
+    str(REPOSITORY / "serving" / "batching.config"),
     "Text BatchingParameters.",
 )
 flags.DEFINE_enum(
@@ -92,6 +107,40 @@ class SmallRNN(tf.Module):
             "next_token": tf.argmax(probabilities, -1, tf.int32),
             "log_likelihood": tf.math.log(tf.reduce_max(probabilities, -1)),
         }
+
+    def export(self, base_path: pathlib.Path, version: int) -> None:
+        tf.saved_model.save(self, str(base_path / str(version)), signatures=self.predict)
+
+    def probabilities(self, sequence: np.ndarray) -> np.ndarray:
+        return self.predict(sequence[None], [len(sequence)])["probabilities"].numpy()
+
+
+class StackModel:
+    """A next-symbol model with stacks, and what Keras makes of a sequence."""
+
+    def __init__(self, seed: int, rounding: bool):
+        self._model = NextSymbolModel(
+            kind="stack",
+            vocabulary=VOCABULARY,
+            units=UNITS,
+            memories=STACKS,
+            use_recurrent_kernel=False,
+            rounding=rounding,
+        )
+        normal = np.random.default_rng(seed).normal
+        self._model.set_weights([normal(size=weight.shape) for weight in self._model.weights])
+
+    def export(self, base_path: pathlib.Path, version: int) -> None:
+        export(self._model, base_path, version=version)
+
+    def probabilities(self, sequence: np.ndarray) -> np.ndarray:
+        return tf.nn.softmax(self._model(sequence[None])[:, -1]).numpy()
+
+
+def make_model(seed: int) -> SmallRNN | StackModel:
+    if FLAGS.model == "rnn":
+        return SmallRNN(seed)
+    return StackModel(seed, rounding=FLAGS.model == "rounded_stack")
 
 
 def request_for(sequence: np.ndarray) -> predict_pb2.PredictRequest:
@@ -268,25 +317,18 @@ async def swap(folder: pathlib.Path) -> None:
         random.integers(0, SYMBOLS, random.integers(1, FLAGS.length + 1), np.int32)
         for _ in range(64)
     ]
-    exports, expected = [], []
+    expected = []
     for seed in (0, 1):
-        model = SmallRNN(seed)
-        exports.append(folder / f"export{seed}")
-        tf.saved_model.save(model, str(exports[-1]), signatures=model.predict)
-        lengths = [[len(sequence)] for sequence in sequences]
-        expected.append(
-            [
-                model.predict(sequence[None], length)["probabilities"].numpy()
-                for sequence, length in zip(sequences, lengths, strict=True)
-            ]
-        )
+        model = make_model(seed)
+        model.export(folder / "exports", seed + 1)
+        expected.append([model.probabilities(sequence) for sequence in sequences])
     base = folder / MODEL
     base.mkdir()
     wrong, answers = [], {}
 
     def install(version: int) -> None:
         aside = base / f"{version}.writing"
-        shutil.copytree(exports[version % 2], aside)
+        shutil.copytree(folder / "exports" / str(version % 2 + 1), aside)
         aside.rename(base / str(version))
 
     def check(index: int, response: predict_pb2.PredictResponse) -> None:
@@ -315,6 +357,7 @@ async def swap(folder: pathlib.Path) -> None:
 
 
 def main(argv: list[str]) -> None:
+    logging.set_verbosity(logging.WARNING)
     if FLAGS.idle_server:
         response = predict_pb2.PredictResponse.FromString(sys.stdin.buffer.read())
         run_idle_server(FLAGS.idle_server, FLAGS.port, response)
@@ -326,8 +369,7 @@ def main(argv: list[str]) -> None:
         base_path = FLAGS.model_base_path
         if not base_path:
             base_path = f"{folder}/{MODEL}"
-            model = SmallRNN(seed=0)
-            tf.saved_model.save(model, f"{base_path}/1", signatures=model.predict)
+            make_model(seed=0).export(pathlib.Path(base_path), version=1)
         asyncio.run(compare(base_path))
 
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 import grpc
 import numpy as np
 from tensorflow.core.framework import types_pb2
-from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow_serving.apis import (
     classification_pb2,
     inference_pb2,
@@ -51,34 +50,35 @@ def plan_predict(
 ) -> Plan:
     """Checks a PredictRequest against its signature."""
     name = _signature_name(request.model_spec)
-    if name not in signatures:
+    signature = signatures.get(name)
+    if signature is None:
         raise status.failed_precondition(f'Serving signature key "{name}" not found.')
-    signature = signatures[name]
-    _check_predict_method(signature.definition)
-    _check_input_count(signature, request)
-    inputs = dict(request.inputs)
-    defaults = signature.definition.defaults
-    feeds = {}
+    _check_predict_method(signature)
+    inputs = request.inputs
+    _check_input_count(signature, inputs)
+    feeds, used = {}, 0
     for alias, tensor_name in signature.inputs.items():
-        proto = inputs.pop(alias, None)
-        if proto is None:
-            if alias not in defaults:
+        if alias in inputs:
+            proto = inputs[alias]
+            used += 1
+        else:
+            if alias not in signature.defaults:
                 raise status.invalid_argument(
                     f"Signature input alias: {alias}(feed name: {tensor_name}) not found in "
                     "request and no default value provided. Inputs expected to be in the request "
-                    f"{_set(request.inputs)}, or default input alias set: "
-                    f"{','.join(sorted(defaults))}"
+                    f"{_set(inputs)}, or default input alias set: "
+                    f"{','.join(sorted(signature.defaults))}"
                 )
-            proto = defaults[alias]
+            proto = signature.defaults[alias]
         try:
             feeds[tensor_name] = tensors.from_proto(proto, max_bytes)
         except ValueError as error:
             raise status.invalid_argument(f"tensor parsing error: {alias}") from error
-    if inputs:
-        used = request.inputs.keys() - inputs.keys()
+    if used < len(inputs):
+        known = [alias for alias in sorted(inputs) if alias in signature.inputs]
         raise status.invalid_argument(
-            f"Inputs contains invalid name. Used request inputs: {','.join(sorted(used))}, "
-            f"request input: {','.join(sorted(request.inputs))}"
+            f"Inputs contains invalid name. Used request inputs: {','.join(known)}, "
+            f"request input: {','.join(sorted(inputs))}"
         )
     if not request.output_filter:
         return Plan(feeds, signature.fetches)
@@ -215,24 +215,24 @@ def _set(names) -> str:
     return "{" + ",".join(sorted(names)) + "}"
 
 
-def _check_predict_method(signature: meta_graph_pb2.SignatureDef) -> None:
+def _check_predict_method(signature: Signature) -> None:
     allowed = (PREDICT_METHOD, CLASSIFY_METHOD, REGRESS_METHOD)
-    if signature.method_name not in allowed:
+    if signature.method not in allowed:
         raise status.ServingError(
             grpc.StatusCode.INTERNAL,
             "Expected prediction signature method_name to be one of "
-            f"{{{', '.join(allowed)}}}. Was: {signature.method_name}",
+            f"{{{', '.join(allowed)}}}. Was: {signature.method}",
         )
 
 
-def _check_input_count(signature: Signature, request) -> None:
-    sent, expected = len(request.inputs), len(signature.inputs)
-    if sent > expected or (sent < expected and not signature.definition.defaults):
-        extra = set(request.inputs) - set(signature.inputs)
-        missing = set(signature.inputs) - set(request.inputs)
+def _check_input_count(signature: Signature, inputs) -> None:
+    sent, expected = len(inputs), len(signature.inputs)
+    if sent > expected or (sent < expected and not signature.defaults):
+        extra = set(inputs) - set(signature.inputs)
+        missing = set(signature.inputs) - set(inputs)
         raise status.invalid_argument(
             f"input size does not match signature: {sent}!={expected} "
-            f"len({_set(request.inputs)}) != len({_set(signature.inputs)}). "
+            f"len({_set(inputs)}) != len({_set(signature.inputs)}). "
             f"Sent extra: {_set(extra)}. Missing but required: {_set(missing)}."
         )
 

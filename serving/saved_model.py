@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.framework import tensor_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow.python.client import pywrap_tf_session
 from tensorflow.python.util import deprecation
@@ -20,12 +21,16 @@ class Signature:
 
     Attributes:
         definition: the message itself.
+        method: its `method_name`.
+        defaults: what is fed for inputs that a request leaves out, by alias.
         inputs: names of the tensors to feed, by alias, sorted.
         outputs: names of the tensors to fetch, by alias, sorted.
         fetches: all of the outputs' names, sorted and each once.
     """
 
     definition: meta_graph_pb2.SignatureDef
+    method: str
+    defaults: Mapping[str, tensor_pb2.TensorProto]
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
     fetches: tuple[str, ...]
@@ -35,6 +40,8 @@ class Signature:
         outputs = {alias: info.name for alias, info in sorted(definition.outputs.items())}
         return cls(
             definition,
+            definition.method_name,
+            dict(definition.defaults),
             {alias: info.name for alias, info in sorted(definition.inputs.items())},
             outputs,
             tuple(sorted(set(outputs.values()))),

@@ -1,10 +1,11 @@
 """Tensors on the wire: `TensorProto` to NumPy and back, as TensorFlow Serving does it."""
 
+import functools
 import math
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.framework import tensor_pb2, types_pb2
+from tensorflow.core.framework import tensor_pb2, tensor_shape_pb2, types_pb2
 
 _INT_FIELD_TYPES = (
     types_pb2.DT_INT32,
@@ -53,20 +54,20 @@ def from_proto(proto: tensor_pb2.TensorProto, max_bytes: int) -> np.ndarray:
     Raises:
         ValueError: the proto contradicts itself, is of an unknown type or is too large.
     """
-    if proto.dtype not in _VALUE_FIELDS:
+    numpy_type = _NUMPY_TYPES.get(proto.dtype)
+    if numpy_type is None:
         raise ValueError(f"no tensor can be of type {proto.dtype}")
     shape = _shape(proto)
     size = math.prod(shape)
-    numpy_type = _NUMPY_TYPES[proto.dtype]
     if size * numpy_type.itemsize > max_bytes:
         raise ValueError(f"shape {shape} needs more than {max_bytes} bytes")
-    if proto.tensor_content:
+    if content := proto.tensor_content:
         if proto.dtype == types_pb2.DT_STRING:
-            values = _strings_from_content(proto.tensor_content, size)
-        elif len(proto.tensor_content) != size * numpy_type.itemsize:
-            raise ValueError(f"{len(proto.tensor_content)} bytes of content for shape {shape}")
+            values = _strings_from_content(content, size)
+        elif len(content) != size * numpy_type.itemsize:
+            raise ValueError(f"{len(content)} bytes of content for shape {shape}")
         else:
-            values = np.frombuffer(proto.tensor_content, numpy_type)
+            values = np.frombuffer(content, numpy_type)
     else:
         values = _complete(_field_values(proto), size, numpy_type)
     return values.reshape(shape)
@@ -78,10 +79,7 @@ def to_proto(array: np.ndarray, proto: tensor_pb2.TensorProto) -> None:
         proto.dtype = types_pb2.DT_STRING
     else:
         proto.dtype = _WIRE_TYPES[array.dtype]
-    dimensions = proto.tensor_shape.dim
-    proto.tensor_shape.SetInParent()
-    for length in array.shape:
-        dimensions.add(size=length)
+    proto.tensor_shape.CopyFrom(_shape_proto(array.shape))
     flat = array.reshape(-1)
     field, field_type = _VALUE_FIELDS[proto.dtype]
     if proto.dtype == types_pb2.DT_STRING:
@@ -95,13 +93,21 @@ def to_proto(array: np.ndarray, proto: tensor_pb2.TensorProto) -> None:
     getattr(proto, field).extend(flat)
 
 
+@functools.lru_cache(maxsize=1024)
+def _shape_proto(shape: tuple[int, ...]) -> tensor_shape_pb2.TensorShapeProto:
+    """A message that is copied, never changed: filling one takes longer."""
+    dimensions = [tensor_shape_pb2.TensorShapeProto.Dim(size=length) for length in shape]
+    return tensor_shape_pb2.TensorShapeProto(dim=dimensions)
+
+
 def _shape(proto: tensor_pb2.TensorProto) -> tuple[int, ...]:
-    if proto.tensor_shape.unknown_rank:
+    shape_proto = proto.tensor_shape
+    if shape_proto.unknown_rank:
         raise ValueError("a value cannot have an unknown rank")
-    shape = tuple(dimension.size for dimension in proto.tensor_shape.dim)
+    shape = tuple([dimension.size for dimension in shape_proto.dim])
     if len(shape) > MAX_RANK:
         raise ValueError(f"rank {len(shape)} is more than {MAX_RANK}")
-    if any(length < 0 for length in shape):
+    if min(shape, default=0) < 0:
         raise ValueError(f"shape {shape} has a negative dimension")
     return shape
 

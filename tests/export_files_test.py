@@ -258,3 +258,15 @@ def test_bad_arguments_are_named(tmp_path):
     ):
         export(small_model(), tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_command_adds_a_version_that_mixes_or_rounds(tmp_path):
+    make_model(kind="stack", memories=1).save(tmp_path / "model.keras")
+    for rounding in ("--rounding", "--norounding"):
+        run_python(
+            *("-m", "keras_stackrnn.export", rounding),
+            f"--model={tmp_path / 'model.keras'}",
+            f"--base_path={tmp_path / 'm'}",
+        )
+    descriptions = [tmp_path / "m" / v / "assets.extra" / "model.json" for v in ("1", "2")]
+    assert [json.loads(each.read_text())["rounding"] for each in descriptions] == [True, False]

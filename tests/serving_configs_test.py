@@ -51,6 +51,14 @@ def test_the_embedded_server_takes_the_same_command_line():
     assert options.versions.allow_version_labels_for_unavailable_models
 
 
+def test_the_embedded_servers_own_batching_differs_in_patience_alone():
+    own = config.read(FOLDER.parent / "batching.config", config.BatchingParameters)
+    real = config.read(FOLDER / "batching.config", config.BatchingParameters)
+    assert own.batch_timeout_micros.value > real.batch_timeout_micros.value
+    real.batch_timeout_micros.value = own.batch_timeout_micros.value
+    assert own == real
+
+
 def test_the_model_config_drives_the_embedded_server(tmp_path):
     models = config.read(FOLDER / "models.config", config.ModelServerConfig)
     [model] = models.model_config_list.config

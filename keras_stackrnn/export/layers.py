@@ -1,9 +1,10 @@
 """Recurrent layers symbol by symbol: their states as a request carries them, and as a loop does.
 
-An exported layer has four parts: `specs` and `initial_state` of the tensors that requests carry;
-`begin`, which makes of them what the loop carries, with room for so many steps; `stepper`, which
-gives the step itself; and `end`, the way back. A step leaves rows as they are that are not `alive`:
-that is how padding changes nothing.
+An exported layer has five parts: `specs` and `initial_state` of the tensors that requests carry;
+`begin`, which makes of them what the loop carries, with room for so many steps; `projected`, what
+can be computed of the inputs of all steps at once; `stepper`, which gives the step itself; and
+`end`, the way back. A step leaves rows as they are that are not `alive`, all of them being so if it
+is `None`: that is how padding changes nothing.
 
 In the loop a memory is `[rows, lanes]`, a lane being one memory of one batch element, all batch
 elements of the first memory first: broadcast along rows, an action is one long vector operation.
@@ -13,14 +14,11 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_stackrnn import pointer
+from keras_stackrnn.export.memories import memory_of
 from keras_stackrnn.export.require import require, require_none
 from keras_stackrnn.fused_layer import topology_of
-from keras_stackrnn.memory import EMPTY, action_weights, unflatten
+from keras_stackrnn.memory import EMPTY, unflatten
 from keras_stackrnn.srcn_cell import SRCNCell
-
-# An action that moves no pointer.
-_NONE = -1
 
 
 class PlainLayer:
@@ -45,13 +43,18 @@ class PlainLayer:
     def begin(self, states, steps):
         return [states[name] for name in self._sizes]
 
+    def projected(self, inputs):
+        return inputs
+
     def stepper(self):
         def step(inputs, states, alive):
             if inputs.dtype.is_integer:
                 inputs = tf.one_hot(inputs, self.cell.kernel.shape[0])
             _, after = self.cell(inputs, states, training=False)
-            pairs = zip(after, states, strict=True)
-            return [tf.where(alive[:, None], new, old) for new, old in pairs], None
+            if alive is not None:
+                pairs = zip(after, states, strict=True)
+                after = [tf.where(alive[:, None], new, old) for new, old in pairs]
+            return after, None
 
         return step
 
@@ -73,7 +76,6 @@ class MemoryLayer:
     def __init__(self, layer, index: int):
         self.cell = layer.cell
         self.memories = layer.cell.num_memories
-        self._memory = _RoundedMemory if layer.cell.rounding else _SoftMemory
         self._names = [f"{name}_{index}" for name in ("hidden", "memory", "depth")]
 
     @property
@@ -98,7 +100,7 @@ class MemoryLayer:
         hidden, slots, depth = (states[name] for name in self._names)
         rows = self._aligned(slots, depth)
         lanes = tf.reshape(tf.transpose(rows, [1, 2, 0]), [tf.shape(rows)[1], -1])
-        memory = self._memory.of(self.cell, lanes, steps)
+        memory = memory_of(self.cell, lanes, steps)
         return _Carried(hidden, memory.read(self.cell), memory)
 
     def _aligned(self, slots, depth):
@@ -129,39 +131,39 @@ class MemoryLayer:
         memory = tf.gather(memory, tf.clip_by_value(source, 0, rows - 1), batch_dims=1)
         return tf.where(counts[..., None], memory, EMPTY)
 
+    def projected(self, inputs):
+        """What token ids `[…]`, or vectors `[…, features]`, add to the hidden units."""
+        # A token id stands for a one-hot row, and that times the kernel is a row of it.
+        is_token = inputs.dtype.is_integer
+        kernel = tf.convert_to_tensor(self.cell.kernel)
+        sums = tf.gather(kernel, inputs) if is_token else tf.matmul(inputs, kernel)
+        return sums + self.cell.bias if self.cell.use_bias else sums
+
     def stepper(self):
         """A step that works with the weights as they are now: a loop then reads them once."""
         cell = self.cell
-        kernel = tf.convert_to_tensor(cell.kernel)
         memory_kernel = tf.convert_to_tensor(cell.memory_kernel)
-        control_kernel = tf.concat([cell.action_kernel, cell.write_kernel], axis=1)
-        recurrent_kernel = bias = control_bias = None
+        control_kernel = tf.transpose(tf.concat([cell.action_kernel, cell.write_kernel], axis=1))
+        recurrent_kernel = control_bias = None
         if cell.use_recurrent_kernel:
             recurrent_kernel = tf.convert_to_tensor(cell.recurrent_kernel)
         if cell.use_bias:
-            bias = tf.convert_to_tensor(cell.bias)
             control_bias = tf.concat([cell.action_bias, cell.write_bias], axis=0)[:, None]
 
         def step(inputs, carried, alive):
-            # A token id stands for a one-hot row, and that times the kernel is a row of it.
-            is_token = inputs.dtype.is_integer
-            before = tf.gather(kernel, inputs) if is_token else tf.matmul(inputs, kernel)
             read = tf.reshape(carried.read, [memory_kernel.shape[0], -1])
-            before += tf.matmul(read, memory_kernel, transpose_a=True)
+            before = inputs + tf.matmul(read, memory_kernel, transpose_a=True)
             if recurrent_kernel is not None:
                 before += tf.matmul(carried.hidden, recurrent_kernel)
-            if bias is not None:
-                before += bias
             hidden = cell.activation(before)
-            controls = tf.matmul(control_kernel, hidden, transpose_a=True, transpose_b=True)
+            controls = tf.matmul(control_kernel, hidden, transpose_b=True)
             if control_bias is not None:
                 controls += control_bias
-            controls = tf.reshape(controls, [len(cell.actions) + 1, -1])
-            alive_lanes = tf.tile(alive, [self.memories])
-            memory, actions = carried.memory.act(
-                cell, controls[:-1], tf.sigmoid(controls[-1:]), alive_lanes
-            )
-            hidden = tf.where(alive[:, None], hidden, carried.hidden)
+            *logits, value = tf.unstack(tf.reshape(controls, [len(cell.actions) + 1, -1]))
+            alive_lanes = None if alive is None else tf.tile(alive, [self.memories])
+            memory, actions = carried.memory.act(cell, logits, tf.sigmoid(value), alive_lanes)
+            if alive is not None:
+                hidden = tf.where(alive[:, None], hidden, carried.hidden)
             return _Carried(hidden, memory.read(cell), memory), actions
 
         return step
@@ -194,53 +196,3 @@ class _Carried(NamedTuple):
     hidden: tf.Tensor
     read: tf.Tensor
     memory: tuple
-
-
-class _SoftMemory(NamedTuple):
-    """`[rows, lanes]`, with enough empty rows from the start."""
-
-    slots: tf.Tensor
-
-    @classmethod
-    def of(cls, cell, rows, steps):
-        kind = topology_of(cell)
-        return cls(kind.embed(rows, kind.grown(tf.shape(rows)[0], steps)))
-
-    def read(self, cell):
-        kind = topology_of(cell)
-        return kind.read(self.slots, kind.head(tf.shape(self.slots)[0]))
-
-    def act(self, cell, logits, value, alive):
-        kind = topology_of(cell)
-        actions = action_weights(logits[None])[0]
-        moves = kind.moves(self.slots, value, kind.head(tf.shape(self.slots)[0]))
-        after = actions[0] * moves[0]
-        for weights, move in zip(tf.unstack(actions)[1:], moves[1:], strict=True):
-            after += weights * move
-        return _SoftMemory(tf.where(alive, after, self.slots)), actions
-
-    def rows(self, cell):
-        return self.slots
-
-
-class _RoundedMemory(NamedTuple):
-    """Pointers into arrays, one for each lane."""
-
-    pointers: pointer.StackPointers | pointer.ListPointers
-
-    @classmethod
-    def of(cls, cell, rows, steps):
-        kind = pointer.StackPointers if cell.MEMORIES == "stacks" else pointer.ListPointers
-        return cls(kind.of(tf.transpose(rows)).with_room_for(steps + 1).in_place())
-
-    def read(self, cell):
-        return tf.stack(self.pointers.read(cell.read_depth))
-
-    def act(self, cell, logits, value, alive):
-        action = tf.argmax(logits, axis=0, output_type=tf.int32)
-        taken = tf.where(alive, action, _NONE)
-        pointers = self.pointers.act(taken, value[0], capacity=None)
-        return _RoundedMemory(pointers), tf.one_hot(action, len(cell.actions), axis=0)
-
-    def rows(self, cell):
-        return tf.transpose(self.pointers.rows(None, cell.read_depth))

@@ -5,6 +5,10 @@ import tensorflow as tf
 from keras_stackrnn.export.layers import MemoryLayer, PlainLayer
 from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
 
+# Steps that an iteration of the loop takes: an iteration has about forty operations of its own,
+# which is more than a step has.
+_STEPS_AT_ONCE = 4
+
 
 class Reader:
     """A model as the loop sees it.
@@ -31,15 +35,21 @@ class Reader:
         """What the loop carries, from what a request does, with room for `steps` symbols more."""
         return [layer.begin(states, steps) for layer in self.layers]
 
+    def inputs(self, tokens):
+        """What the step takes for token ids of any shape, for all of them at once."""
+        embedding = self.model.embedding
+        return self.layers[0].projected(tokens if embedding is None else embedding(tokens))
+
     def stepper(self):
-        """The step of all layers: token ids `[batch]` and what is carried, to what is carried and
-        the actions on each layer's memories."""
+        """The step of all layers: `inputs` of token ids `[batch]` and what is carried, to what is
+        carried and the actions on each layer's memories."""
         steps = [layer.stepper() for layer in self.layers]
 
-        def advance(tokens, carried, alive):
-            inputs = tokens if self.model.embedding is None else self.model.embedding(tokens)
+        def advance(inputs, carried, alive):
             after, actions = [], []
             for layer, step, state in zip(self.layers, steps, carried, strict=True):
+                if after:
+                    inputs = layer.projected(inputs)
                 state, taken = step(inputs, state, alive)
                 inputs = layer.hidden(state)
                 after.append(state)
@@ -48,30 +58,37 @@ class Reader:
 
         return advance
 
-    def read(self, tokens, lengths, carried, advance, traced=False):
+    def read(self, tokens, lengths, states, stops=False, traced=False):
         """Reads the first `lengths` tokens of every row.
 
         Args:
-            tokens: `[batch, steps]`.
+            tokens: `[batch, columns]`.
             lengths: `[batch]`.
-            carried: From `begin`.
-            advance: From `stepper`.
+            states: What a request carries.
+            stops: Whether what is carried is to be that of each row's own last symbol. It costs a
+                few operations a step, and records do not need it.
             traced: Whether to keep what the memories did.
 
         Returns:
-            What is carried after the last symbol of each row; and a list of records, each
-            `[1 + longest, …]`, beginning with what was there before the first symbol: the last
-            layer's hidden units, `[batch, units]`, and, if `traced`, each layer's actions,
-            `[actions, lanes]`, then each layer's tops, `[lanes]`, then each layer's hidden units.
+            What is carried in the end; and a list of records, each `[1 + longest, …]`, beginning
+            with what was there before the first symbol: the last layer's hidden units,
+            `[batch, units]`, and, if `traced`, each layer's actions, `[actions, lanes]`, then each
+            layer's tops, `[lanes]`, then each layer's hidden units. After a row's length there is
+            anything in them.
         """
-        steps = longest(lengths)
-        columns = tf.transpose(tokens)
+        iterations = -(-longest(lengths) // _STEPS_AT_ONCE)
+        steps = iterations * _STEPS_AT_ONCE
+        missing = tf.maximum(steps - tf.shape(tokens)[1], 0)
+        inputs = self.inputs(tf.transpose(tf.pad(tokens, [[0, 0], [0, missing]])))
+        carried = self.begin(states, steps)
+        advance = self.stepper()
 
         def record(carried, actions):
             kept = [self.hidden(carried)]
             if traced:
                 pairs = list(zip(self.layers, carried, strict=True))
-                kept += [*actions, *(layer.tops(state) for layer, state in pairs)]
+                kept += [tf.stack(each) for each in actions]
+                kept += [layer.tops(state) for layer, state in pairs]
                 kept += [layer.hidden(state) for layer, state in pairs]
             return kept
 
@@ -82,19 +99,21 @@ class Reader:
             for each in first
         ]
 
-        def step(t, carried, records):
-            carried, actions = advance(columns[t], carried, t < lengths)
-            now = zip(records, record(carried, actions), strict=True)
-            return t + 1, carried, [array.write(t + 1, each) for array, each in now]
+        def iterate(t, carried, records):
+            for _ in range(_STEPS_AT_ONCE):
+                alive = t < lengths if stops else None
+                carried, actions = advance(tf.gather(inputs, t), carried, alive)
+                t += 1
+                now = zip(records, record(carried, actions), strict=True)
+                records = [array.write(t, each) for array, each in now]
+            return t, carried, records
 
-        _, carried, records = tf.while_loop(
-            lambda t, *_: t < steps, step, (0, carried, records), parallel_iterations=1
-        )
-        return carried, [array.stack() for array in records]
+        _, carried, records = loop(steps, iterate, (0, carried, records))
+        return carried, [array.stack()[: longest(lengths) + 1] for array in records]
 
     def _no_actions(self, batch):
         cell = self.layers[0].cell
-        return tf.zeros([len(cell.actions), cell.num_memories * batch])
+        return [tf.zeros([cell.num_memories * batch])] * len(cell.actions)
 
     def hidden(self, carried):
         """The hidden units that the prediction is made from."""
@@ -108,6 +127,24 @@ class Reader:
         pairs = zip(self.layers, carried, strict=True)
         states = [layer.end(state) for layer, state in pairs]
         return {name: tensor for state in states for name, tensor in state.items()}
+
+
+def loop(steps, body, variables):
+    """Iterates while the first of the `variables` is less than `steps`; memories may grow."""
+    return tf.while_loop(
+        lambda t, *_: t < steps,
+        body,
+        variables,
+        shape_invariants=tf.nest.map_structure(_shape_in_a_loop, variables),
+        parallel_iterations=1,
+    )
+
+
+def _shape_in_a_loop(value):
+    if isinstance(value, tf.TensorArray):
+        return tf.TensorShape(None)
+    shape = tf.TensorShape(getattr(value, "shape", []))
+    return tf.TensorShape([None, *shape[1:]]) if shape.rank else shape
 
 
 def longest(lengths):

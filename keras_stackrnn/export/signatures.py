@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_stackrnn.export.reader import Reader, longest
+from keras_stackrnn.export.reader import Reader, longest, loop
 from keras_stackrnn.export.require import listed, require, require_none
 from keras_stackrnn.export.symbols import Symbols
 from keras_stackrnn.memory import EMPTY
@@ -53,8 +53,9 @@ class Signatures:
     def __init__(self, reader: Reader, symbols: Symbols):
         self._reader = reader
         self._symbols = symbols
-        read = Signature(self._read, [_TOKENS, _LENGTHS, *reader.state_specs.values()])
-        self._read_on = read.traced().function
+        read = Signature(self._read, [_TOKENS, _LENGTHS])
+        read_on = Signature(self._read_on, [_TOKENS, _LENGTHS, *reader.state_specs.values()])
+        self._read, self._read_on = read.traced().function, read_on.traced().function
 
     def all(self) -> dict[str, Signature]:
         """The signatures by name; models without memories have no `trace`."""
@@ -80,7 +81,7 @@ class Signatures:
             log p(symbol t | symbols before t) over t >= 1, as nothing predicts the first symbol.
         """
         logits, log_probabilities = self._scored(tokens, lengths)
-        probabilities = tf.nn.softmax(logits[-1])
+        probabilities = tf.nn.softmax(_at(lengths, logits))
         return {
             "probabilities": probabilities,
             "next_token": tf.argmax(probabilities, axis=-1, output_type=tf.int32),
@@ -95,8 +96,9 @@ class Signatures:
             `probabilities` `[B, V]`; `next_symbol` `[B]`; and the most probable symbols, best
             first, as `top_symbols` and `top_probabilities`, both `[B, 10]`, or V if that is less.
         """
-        hiddens, _ = self._read_from_empty(*self._symbols.encode(text))
-        probabilities = tf.nn.softmax(self._reader.logits(hiddens[-1]))
+        tokens, lengths = self._symbols.encode(text)
+        hidden = _at(lengths, self._read(tokens, lengths))
+        probabilities = tf.nn.softmax(self._reader.logits(hidden))
         count = min(TOP_SYMBOLS, len(self._symbols.vocabulary))
         top_probabilities, top_tokens = tf.math.top_k(probabilities, count)
         top_symbols = self._symbols.names(top_tokens)
@@ -129,8 +131,8 @@ class Signatures:
             `probabilities` `[B, V]` of the next symbol, and every state tensor after the last
             symbol of each row. The memories are as deep as the deepest of the batch.
         """
-        hiddens, states = self._read_on(tokens, lengths, *states)
-        return {"probabilities": tf.nn.softmax(self._reader.logits(hiddens[-1])), **states}
+        hidden, states = self._read_on(tokens, lengths, *states)
+        return {"probabilities": tf.nn.softmax(self._reader.logits(hidden)), **states}
 
     def initial_state(self, batch_size):
         """The state tensors before the first symbol.
@@ -184,21 +186,19 @@ class Signatures:
         )
         uniforms = _uniforms(tf.broadcast_to(seed, batch), limits)
         steps = longest(limits)
-        _, states = self._read_from_empty(*self._symbols.encode(text))
+        tokens, lengths = self._symbols.encode(text)
+        _, states = self._read_on(tokens, lengths, *reader.initial_state(batch[0]).values())
         carried = reader.begin(states, steps)
         advance = reader.stepper()
-        everybody = tf.fill(batch, True)
 
         def step(t, carried, drawn):
             token = _draw(reader.logits(reader.hidden(carried)), temperatures, uniforms[:, t])
-            carried, _ = advance(token, carried, everybody)
+            carried, _ = advance(reader.inputs(token), carried, None)
             return t + 1, carried, drawn.write(t + 1, token)
 
         drawn = tf.TensorArray(tf.int32, steps + 1, element_shape=[None])
         drawn = drawn.write(0, tf.zeros(batch, tf.int32))
-        _, _, drawn = tf.while_loop(
-            lambda t, *_: t < steps, step, (0, carried, drawn), parallel_iterations=1
-        )
+        _, _, drawn = loop(steps, step, (0, carried, drawn))
         return {"text": self._symbols.decode(tf.transpose(drawn.stack()[1:]), limits)}
 
     def trace(self, text):
@@ -214,8 +214,8 @@ class Signatures:
         """
         reader = self._reader
         tokens, lengths = self._symbols.encode(text)
-        carried = reader.begin(reader.initial_state(tf.shape(text)[0]), longest(lengths))
-        _, records = reader.read(tokens, lengths, carried, reader.stepper(), traced=True)
+        states = reader.initial_state(tf.shape(text)[0])
+        _, records = reader.read(tokens, lengths, states, traced=True)
         hiddens, *records = (each[1:] for each in records)
         layers = len(reader.layers)
         actions = self._join_lanes(records[:layers], tf.shape(text)[0])
@@ -246,8 +246,7 @@ class Signatures:
     def _scored(self, tokens, lengths):
         """The logits after each number of symbols, `[1 + longest, B, V]`, and the logarithms of the
         given symbols' probabilities, `[B, T]`."""
-        hiddens, _ = self._read_from_empty(tokens, lengths)
-        logits = self._reader.logits(hiddens)
+        logits = self._reader.logits(self._read(tokens, lengths))
         given = tf.transpose(tokens)[1 : tf.shape(logits)[0] - 1]
         in_range = tf.clip_by_value(given, 0, len(self._symbols.vocabulary) - 1)
         scores = tf.gather(tf.nn.log_softmax(logits[1:-1]), in_range, batch_dims=2)
@@ -255,18 +254,31 @@ class Signatures:
         scores = tf.transpose(tf.concat([first, scores], axis=0))
         return logits, _padded(scores, lengths, tf.shape(tokens)[1], 0.0)
 
-    def _read_from_empty(self, tokens, lengths):
-        states = self._reader.initial_state(tf.shape(tokens)[0])
-        return self._read_on(tokens, lengths, *states.values())
-
-    def _read(self, tokens, lengths, *states):
+    def _read(self, tokens, lengths):
         """Checks a request and reads its symbols.
 
         Returns:
-            The hidden units after each number of symbols, `[1 + longest, B, units]`, and the states
-            after the last one.
+            The hidden units after each number of symbols, `[1 + longest, B, units]`; after a row's
+            length there is anything in them.
+        """
+        states = self._reader.initial_state(tf.shape(tokens)[0])
+        _, (hiddens,) = self._reader.read(*self._checked(tokens, lengths), states)
+        return hiddens
+
+    def _read_on(self, tokens, lengths, *states):
+        """Checks a request and reads its symbols.
+
+        Returns:
+            The hidden units that predict what comes next, and the states, after each row's last
+            symbol.
         """
         states = dict(zip(self._reader.state_specs, states, strict=True))
+        tokens, lengths = self._checked(tokens, lengths, **states)
+        carried, _ = self._reader.read(tokens, lengths, states, stops=True)
+        return self._reader.hidden(carried), self._reader.end(carried)
+
+    def _checked(self, tokens, lengths, **states):
+        """The same tokens and lengths, with token 0 where there is padding."""
         named = {"tokens": tokens, "lengths": lengths, **states}
         rows = tf.stack([tf.shape(tensor)[0] for tensor in named.values()])
         lengths = require(
@@ -289,16 +301,19 @@ class Signatures:
             tf.boolean_mask(tokens, counts & ((tokens < 0) | (tokens > last))),
             f"Unknown token: expected 0 to {last}",
         )
-        tokens = tf.where(counts, tokens, 0)
-        carried = self._reader.begin(states, longest(lengths))
-        carried, (hiddens,) = self._reader.read(tokens, lengths, carried, self._reader.stepper())
-        return hiddens, self._reader.end(carried)
+        return tf.where(counts, tokens, 0), lengths
 
 
 def _written(cell, hidden):
     """The value that each memory is given to write, `[…, memories]`, from `[…, units]`."""
     values = tf.tensordot(hidden, cell.write_kernel, 1)
     return tf.sigmoid(values + cell.write_bias if cell.use_bias else values)
+
+
+def _at(lengths, records):
+    """Of records `[1 + longest, B, …]` those of each row's own length, `[B, …]`."""
+    rows = tf.range(tf.shape(lengths)[0])
+    return tf.gather_nd(records, tf.stack([lengths, rows], axis=1))
 
 
 def _padded(tensor, lengths, columns, filler):

@@ -1,0 +1,44 @@
+"""Exports a trained model once more, soft or rounded, as the next version beside the others.
+
+    python -m keras_stackrnn.export --model=runs/anbn/model.keras \\
+        --base_path=runs/anbn/serving/anbn --norounding
+
+A label for each version (serving/tf_serving/models.config) then lets clients choose between them.
+"""
+
+import sys
+
+import keras
+from absl import app, flags, logging
+
+from keras_stackrnn.export.saved_model import export
+from keras_stackrnn.models import NextSymbolModel
+
+
+def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
+    """Adds the command's flags."""
+    of = {"flag_values": values}
+    flags.DEFINE_string("model", None, "A .keras file of a next-symbol model.", **of)
+    flags.DEFINE_string("base_path", None, "The folder of all versions.", **of)
+    flags.DEFINE_boolean("rounding", None, "Most probable action alone, or a mixture.", **of)
+    flags.DEFINE_integer("version", None, "Its number; one more than the latest.", **of)
+    flags.mark_flags_as_required(["model", "base_path"], flag_values=values)
+
+
+def main(argv: list[str]) -> None:
+    if len(argv) > 1:
+        raise app.UsageError(f"Unexpected argument {argv[1]!r}: everything is a flag.")
+    logging.set_verbosity(logging.WARNING)
+    values = flags.FLAGS
+    try:
+        model = keras.models.load_model(values.model, compile=False)
+        if not isinstance(model, NextSymbolModel):
+            raise ValueError(f"Expected a next-symbol model, got {type(model).__name__}.")
+        print(export(model, values.base_path, values.rounding, values.version))
+    except (ValueError, OSError) as error:
+        sys.exit(f"Not exported: {error}")
+
+
+if __name__ == "__main__":
+    define_flags()
+    app.run(main)
