@@ -165,6 +165,8 @@ def test_rounded_actions_are_those_of_the_largest_weights(kind):
 # XLA takes seconds for each block: two of them, each as short as it may be, are several.
 BLOCKS = 2
 WINDOW = BLOCKS * fused.SHORTEST_BLOCK
+# As many steps as make all blocks that there may be.
+LONG_WINDOW = fused.BLOCKS * fused.SHORTEST_BLOCK
 
 
 @functools.cache
@@ -222,8 +224,7 @@ def test_a_step_of_training_has_only_the_loops_that_are_meant(kind):
 
 
 def test_a_long_window_has_all_blocks_that_there_may_be():
-    steps = fused.BLOCKS * fused.SHORTEST_BLOCK
-    program = training_step(STACK, steps, 3 * steps, blocks=fused.BLOCKS)
+    program = training_step(STACK, LONG_WINDOW, 3 * LONG_WINDOW, blocks=fused.BLOCKS)
 
     assert len(loops_of(program)) == 2 * fused.BLOCKS
 
@@ -270,7 +271,7 @@ def test_memory_does_not_grow_with_capacity_beyond_the_windows_reach(kind):
 
 def test_memory_grows_linearly_with_the_window():
     short, twice, four_times = (
-        temporary_bytes(training_step(STACK, times * WINDOW, 6)) for times in (1, 2, 4)
+        temporary_bytes(training_step(STACK, times * LONG_WINDOW, 6)) for times in (1, 2, 4)
     )
 
     assert four_times - twice == pytest.approx(2 * (twice - short), rel=0.01)
