@@ -7,9 +7,11 @@ cores, right on every n up to 60, soft and rounded, and rounded on n = 200 and 1
     python train.py --task=anbmcnm                   one minute
     python train.py --task=memorize                  one minute
     python train.py --task=memorize --model=list     two to three minutes; anbn to anbmcnm less
+    python train.py --task=binary_addition           ten minutes; soft, not at every n above 40
     python train.py --task=anbncn --model=lstm --units=100 --layers=2
 
-Binary addition is not found by its recipe.
+Binary addition takes more than the others: lessons in which one operand is short (curriculum.py),
+hidden units that see the ones before them, and heirs of the restarts that lead.
 
 `paper` is the set-up of Joulin & Mikolov (2015) as closely as training in batches allows: SGD at
 0.1 that halves when validation stops improving, hard clipping at 15, small initial weights, no
