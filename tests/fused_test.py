@@ -90,6 +90,24 @@ def test_replicas_are_as_if_each_were_alone(kind, whole_memory, monkeypatch):
 
 
 @each_kind
+def test_a_population_compiled_is_the_same_over_several_blocks(kind, monkeypatch):
+    monkeypatch.setattr(fused, "SHORTEST_BLOCK", 3)
+    options = fused.Scan(topology_of(kind), "sigmoid")
+    tensors = {name: tf.cast(tensor, tf.float32) for name, tensor in population(kind).items()}
+
+    results, gradients = run(options, tensors)
+    compiled = tf.function(lambda tensors: run(options, tensors), jit_compile=True)
+    compiled_results, compiled_gradients = compiled(tensors)
+
+    for name in ("hiddens", "controls"):
+        np.testing.assert_allclose(results[name], compiled_results[name], rtol=1e-5, atol=1e-6)
+    for name, gradient in gradients.items():
+        np.testing.assert_allclose(
+            gradient, compiled_gradients[name], rtol=1e-4, atol=1e-5, err_msg=name
+        )
+
+
+@each_kind
 @pytest.mark.parametrize("whole_memory", [False, True])
 def test_rows_kept_or_worked_out_again_give_the_same_gradients(kind, whole_memory):
     (kept, kept_gradients), (again, gradients_again) = (
