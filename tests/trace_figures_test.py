@@ -233,6 +233,14 @@ class TestRuns:
         assert list(self.lines(figure)) == ["soft", "rounded"]
         assert figure.axes[0].get_title(loc="left") == "anbn, stack"
 
+    def test_every_restart_is_drawn_however_it_ended(self, runs):
+        outcomes = ["solved", "not solved", "taken over", "hopeless", "alive"]
+        evaluation = json.loads((runs[0] / "evaluation.json").read_text())
+        evaluation["restarts"] = [{"outcome": outcome} for outcome in outcomes]
+        (runs[0] / "evaluation.json").write_text(json.dumps(evaluation))
+        [axes] = figures.success_of_restarts(runs[:1]).axes
+        assert [bar.get_width() for bar in axes.patches] == pytest.approx([0.2] * len(outcomes))
+
     def test_runs_of_one_name_are_told_apart_by_their_paths(self, runs, tmp_path):
         other = tmp_path / "other" / "stack"
         shutil.copytree(runs[0], other)

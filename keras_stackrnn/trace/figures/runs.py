@@ -17,6 +17,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _OUTCOMES = {
     "solved": ("solved", style.BLUE),
     "not solved": ("not solved", style.ORANGE),
+    "taken over": ("made room for an heir", style.blended(style.ORANGE, 0.7)),
     "hopeless": ("given up early", style.blended(style.ORANGE, 0.45)),
     "alive": ("unfinished when the search ended", style.blended(style.GREY, 0.3)),
 }
