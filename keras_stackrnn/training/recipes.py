@@ -92,13 +92,13 @@ _BINARY_ADDITION = {
         "action_noise": 0.5,
         "learning_rate": 0.02,
         # Some are right on all validation sequences after 4,000 updates, some still gain at 6,000.
-        "lifetime": 12_000,
+        "lifetime": 8000,
         "cooling": 0.2,
         "updates": 24_000,
         "updates_a_round": 100,
         "wanted": 1,
         # Most restarts stay at the first sums with a carry between two long operands for long.
-        "inherit_every": 800,
+        "inherit_every": 400,
     },
 }
 _BINARY_ADDITION["list"] = {**_BINARY_ADDITION["stack"], **_LIST}
