@@ -83,8 +83,7 @@ _BINARY_ADDITION = {
         "units": 100,
         "memories": 10,
         "no_op": True,
-        # The paper has none here either. With it, lessons are learned twice as fast: the stacks
-        # hold the operands, the hidden units the carry and where in the text they are.
+        # The paper has none here either. With it, more lessons were learned in the same time.
         "use_recurrent_kernel": True,
         "only_deterministic": True,
         # A window holds a whole sum with the longest operands, and gradients all the way through.
