@@ -217,23 +217,26 @@ def test_the_best_model_is_the_one_that_was_measured(trained):
     assert measured == pytest.approx(trained.status().best_perplexity, rel=1e-6)
 
 
-def test_an_epoch_that_loses_halves_the_rate_and_brings_the_best_back():
-    training = training_of("rnn", optimizer="sgd", learning_rate=1e4, clip_norm=1e4)
-    initial = training.best_model().get_weights()
-    while not training.epochs():
+@pytest.mark.usefixtures("eagerly")
+def test_the_learning_rate_rises_and_then_falls_to_nothing():
+    training = training_of("rnn", learning_rate=0.5, epochs=10, updates_a_round=1)
+    rates = []
+    while not training.done:
+        rates.append(training.status().learning_rate)
         training.advance()
-    assert training.epochs()[0]["learning_rate"] == 1e4
-    assert not math.isfinite(training.epochs()[0]["validation_perplexity"])
-    assert training.status().learning_rate == 5e3
-    assert_same_arrays(training.best_model().get_weights(), initial)
-    assert_same_arrays(training.state()[0]["step/0"], initial[0])
+    assert len(rates) == 230
+    fall = 0.5 * (1 - np.arange(230) / 230)
+    np.testing.assert_allclose(rates, [fall[0] / 2.3, fall[1] * 2 / 2.3, *fall[2:]])
+    assert training.status().learning_rate == 0
 
 
-def test_ends_when_the_rate_is_small():
-    training = training_of("rnn", learning_rate=1e-9, smallest_rate=0.2, epochs=50)
+def test_ends_when_it_has_diverged_with_the_best_weights():
+    training = training_of("rnn", optimizer="sgd", learning_rate=1e6, clip_norm=1e6, epochs=50)
+    initial = training.best_model().get_weights()
     finish(training)
-    # The first epoch gains on nothing at all; halved three times, the rate is an eighth.
-    assert len(training.epochs()) == 4
+    assert len(training.epochs()) == 1
+    assert not math.isfinite(training.epochs()[0]["validation_perplexity"])
+    assert_same_arrays(training.best_model().get_weights(), initial)
 
 
 @pytest.mark.parametrize("kind", ["stack", "lstm"])

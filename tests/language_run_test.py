@@ -215,8 +215,8 @@ def test_every_command_parses_to_its_config(command, texts):
 def test_resuming_takes_the_values_of_the_run(command, tmp_path):
     config = tiny_config("rnn", output_dir=str(tmp_path), seed=5)
     report.write_config(tmp_path, config)
-    resumed = config_of(command, "--resume", f"--output_dir={tmp_path}", "--epochs=9")
-    assert resumed == tiny_config("rnn", output_dir=str(tmp_path), seed=5, epochs=9)
+    resumed = config_of(command, "--resume", f"--output_dir={tmp_path}", "--minutes=9")
+    assert resumed == tiny_config("rnn", output_dir=str(tmp_path), seed=5, minutes=9.0)
     with pytest.raises(ValueError, match=r"^The run in .* has no value 'max_n'\.$"):
         config_of(command, "--resume", f"--output_dir={tmp_path}", "--max_n=9")
 

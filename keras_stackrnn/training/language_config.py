@@ -23,7 +23,7 @@ class LanguageModelConfig(values.Config):
     """
 
     # They say where a run is kept and when it stops, not what it computes.
-    FREE_ON_RESUME: ClassVar = ("output_dir", "minutes", "checkpoint_seconds", "epochs")
+    FREE_ON_RESUME: ClassVar = ("output_dir", "minutes", "checkpoint_seconds")
 
     # What is learned, by what.
     task: str = values.value("What to learn: penn_treebank or text.")
@@ -52,13 +52,10 @@ class LanguageModelConfig(values.Config):
     window: int = values.value("Symbols of a lane in an update; the gradient goes no further back.")
 
     # How it learns.
-    epochs: int = values.value("Times the text is read, at most.")
+    epochs: int = values.value("Times the text is read; the learning rate falls to 0 over them.")
     updates_a_round: int = values.value("Updates between two looks at the clock.")
     optimizer: str = values.value("One of adam, sgd.")
-    learning_rate: float = values.value("Initial learning rate.")
-    least_gain: float = values.value("Share that an epoch has to take off validation perplexity.")
-    slower: float = values.value("Factor of the learning rate after an epoch that takes off less.")
-    smallest_rate: float = values.value("It ends when the rate falls below this share of itself.")
+    learning_rate: float = values.value("Learning rate at the beginning.")
     clip_norm: float = values.value("Norm that the gradient is cut to.")
     dropout: float = values.value("Share that is dropped of what the layers read and give.")
     averaging: float = values.value("Share of the averaged weights that an update keeps; 0: none.")
@@ -95,9 +92,6 @@ class LanguageModelConfig(values.Config):
         for name in _POSITIVE:
             values.check_range(name, getattr(self, name), above=0)
         values.check_range("vocabulary_size", self.vocabulary_size, least=3)
-        values.check_range("least_gain", self.least_gain, least=0, below=1)
-        values.check_range("slower", self.slower, above=0, most=1)
-        values.check_range("smallest_rate", self.smallest_rate, least=0, most=1)
         values.check_range("dropout", self.dropout, least=0, below=1)
         values.check_range("averaging", self.averaging, least=0, below=1)
         values.check_range("seed", self.seed, least=0, most=2**31 - 1)

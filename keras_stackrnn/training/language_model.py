@@ -14,6 +14,9 @@ from keras_stackrnn.training.lanes import Lanes
 from keras_stackrnn.training.language_config import LanguageModelConfig
 from keras_stackrnn.training.language_step import LanguageStep
 
+# Share of the updates over which the learning rate rises: Adam's first ones know few gradients.
+_WARM_UP = 0.01
+
 
 class TrainingText(NamedTuple):
     """The text a training may see, and none of the test's."""
@@ -44,8 +47,8 @@ class LanguageStatus:
 class LanguageModelTraining:
     """Trains one model, epoch by epoch, and keeps its best weights on validation.
 
-    The states are carried through the whole text. After an epoch that gains too little on
-    validation the learning rate falls; after one that loses, the best weights come back as well.
+    The states are carried through the whole text. The learning rate rises over the first updates
+    and then falls in a straight line, to 0 with the last update.
 
     Args:
         config: A `LanguageModelConfig`.
@@ -69,12 +72,13 @@ class LanguageModelTraining:
 
     @property
     def done(self) -> bool:
-        slowest = self.config.smallest_rate * self.config.learning_rate
-        return len(self._epochs) >= self.config.epochs or self._step.learning_rate < slowest
+        """Whether all is read, or nothing more can be learned: from infinity nothing comes back."""
+        diverged = self._epochs and not math.isfinite(self._epochs[-1]["validation_perplexity"])
+        return bool(diverged) or len(self._epochs) >= self.config.epochs
 
     @property
     def planned_updates(self) -> int:
-        """After how many updates it ends if nothing ends it sooner."""
+        """After how many updates it ends."""
         return self.config.epochs * self._lanes.windows
 
     def advance(self) -> None:
@@ -84,6 +88,7 @@ class LanguageModelTraining:
         entropies = []
         for number in range(first, last):
             inputs, targets = self._lanes.window(len(self._epochs), number)
+            self._step.learning_rate = self._learning_rate()
             entropies.append(self._step.update(inputs, targets, self._updates))
             self._updates += 1
         self._entropy += sum(float(entropy) for entropy in entropies)
@@ -101,7 +106,7 @@ class LanguageModelTraining:
             updates=self._updates,
             symbols=self._updates * self.config.lanes * self.config.window,
             epoch=len(self._epochs) + (windows > 0),
-            learning_rate=self._step.learning_rate,
+            learning_rate=self._learning_rate(),
             train_perplexity=train,
             validation_perplexity=last["validation_perplexity"] if last else math.nan,
             best_perplexity=self._best,
@@ -150,20 +155,19 @@ class LanguageModelTraining:
         self._epochs.append(
             {
                 "epoch": len(self._epochs) + 1,
-                "learning_rate": self._step.learning_rate,
+                "learning_rate": self._learning_rate(),
                 "train_perplexity": perplexity(self._entropy / self._lanes.windows),
                 "validation_perplexity": measured,
             }
         )
         self._entropy = 0.0
         self._step.begin_epoch()
-        gains = measured <= self._best * (1 - self.config.least_gain)
-        if not (gains and math.isfinite(measured)):
-            self._step.learning_rate *= self.config.slower
         if measured < self._best:
             self._best, self._best_weights = measured, weights
-        elif not self.config.averaging:
-            self._model.set_weights(self._best_weights)
+
+    def _learning_rate(self) -> float:
+        risen = min(1.0, (self._updates + 1) / (_WARM_UP * self.planned_updates))
+        return self.config.learning_rate * risen * (1 - self._updates / self.planned_updates)
 
 
 def _new_model(config: LanguageModelConfig, vocabulary: list[str]) -> NextSymbolModel:

@@ -39,9 +39,6 @@ _EVERY_TASK = {
     # at 10 487, at 20 448, at 60 it diverges.
     "optimizer": "adam",
     "learning_rate": 0.01,
-    "least_gain": 0.003,
-    "slower": 0.5,
-    "smallest_rate": 0.005,
     "clip_norm": 0.5,
     "dropout": 0.0,
     "averaging": 0.0,
