@@ -11,9 +11,10 @@ BAZEL := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" bazel
 demo: $(INSTALLED)
 	$(RUN) -m keras_stackrnn.demo
 
-# Most of the time goes into compiling, one core at a time: two processes take little more than half of it.
+# Most of the time goes into compiling, one core at a time: two processes take little more than half of it. Each
+# begins with half of the files, whose tests share what was compiled, and takes over what the other has left.
 test: $(INSTALLED)
-	$(RUN) -m pytest -n 2 --dist loadfile
+	$(RUN) -m pytest -n 2 --dist worksteal
 
 test-slow: $(INSTALLED)
 	$(RUN) -m pytest -m slow

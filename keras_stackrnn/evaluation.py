@@ -135,4 +135,4 @@ def _reader(model: NextSymbolModel, length: int):
         return tf.argmax(model(tokens), axis=-1, output_type=tf.int32)
 
     spec = tf.TensorSpec([None, length], tf.int32)
-    return tf.function(predict).get_concrete_function(spec)
+    return tf.function(predict, autograph=False).get_concrete_function(spec)

@@ -26,7 +26,7 @@ class PerplexityMeter:
         self._model = model
         self._layers = CarriedLayers(model)
         self._tokens_a_call = tokens_a_call
-        self._program = tf.function(self._read, jit_compile=True)
+        self._program = tf.function(self._read, autograph=False, jit_compile=True)
 
     def measure(self, tokens: np.ndarray, first: int) -> float:
         """The perplexity of a text.

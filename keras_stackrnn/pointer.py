@@ -302,7 +302,9 @@ def _take_step(cell, projected, hidden, pointers):
 
 
 # Compiled once for each size of the arrays, which double: a handful of times in a million steps.
-_take_steps_compiled = tf.function(_take_steps, jit_compile=True, reduce_retracing=True)
+_take_steps_compiled = tf.function(
+    _take_steps, autograph=False, jit_compile=True, reduce_retracing=True
+)
 
 
 def _take_chunks_eagerly(cell, projected, hidden, pointers):

@@ -26,7 +26,7 @@ def side_by_side(function, axes):
         The function, as one `tf.function`. It makes as many groups as divide the replicas evenly,
         at most `GROUPS`, and compiles once for all of them.
     """
-    compiled = tf.function(function, jit_compile=True)
+    compiled = tf.function(function, autograph=False, jit_compile=True)
 
     def run(*arguments):
         groups = math.gcd(_replicas(arguments, axes), GROUPS)
@@ -34,7 +34,7 @@ def side_by_side(function, axes):
         results = [compiled(*group) for group in zip(*parts, strict=True)]
         return tf.nest.map_structure(lambda *parts: tf.concat(parts, axis=0), *results)
 
-    return tf.function(run)
+    return tf.function(run, autograph=False)
 
 
 def _split(argument, axis, groups) -> list:

@@ -1,5 +1,6 @@
 """What holds for every test: fixed draws, and a Keras that remembers no other test."""
 
+import gc
 import os
 
 # JAX computes in float32 unless told otherwise before its first import.
@@ -33,6 +34,12 @@ def pytest_configure(config):
         )
 
 
+def pytest_collection_finish():
+    # What is imported by now stays: there is nothing in it to collect, again and again.
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def fresh_keras():
     import keras
@@ -52,3 +59,13 @@ def one_block_of_steps():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fused, "SHORTEST_BLOCK", 1_000_000)
         yield
+
+
+@pytest.fixture(scope="session")
+def exports(tmp_path_factory):
+    """Exported models, each traced and saved once for all files that ask for it."""
+    from export_fixtures import Exports
+
+    made = Exports(tmp_path_factory.mktemp("exports"))
+    yield made
+    made.close()

@@ -18,7 +18,6 @@ import tensorflow as tf
 from export_fixtures import (
     VOCABULARY,
     Exported,
-    Exports,
     assert_close,
     make_model,
     request_of,
@@ -34,13 +33,6 @@ from keras_stackrnn.export.warmup import RECORDS
 from keras_stackrnn.serving import config
 from keras_stackrnn.serving.batching import BatchingOptions
 from keras_stackrnn.serving.client import Client
-
-
-@pytest.fixture(scope="module")
-def exports(tmp_path_factory):
-    made = Exports(tmp_path_factory.mktemp("exports"))
-    yield made
-    made.close()
 
 
 def small_model(vocabulary=VOCABULARY, **config):

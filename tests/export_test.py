@@ -8,7 +8,6 @@ import tensorflow as tf
 from export_fixtures import (
     CASES,
     VOCABULARY,
-    Exports,
     assert_close,
     request_of,
     sequences,
@@ -24,13 +23,6 @@ from keras_stackrnn.models import MEMORY_KINDS
 WITH_MEMORY = [name for name in CASES if name not in ("rnn", "lstm", "srcn")]
 # All cases run as TensorFlow Serving runs them; loading and tracing one in TensorFlow 2 will do.
 WAYS = [*((name, "in_session") for name in CASES), ("list", "eagerly")]
-
-
-@pytest.fixture(scope="module")
-def exports(tmp_path_factory):
-    made = Exports(tmp_path_factory.mktemp("exports"))
-    yield made
-    made.close()
 
 
 @pytest.fixture(params=CASES)

@@ -4,7 +4,6 @@ import io
 import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -93,7 +92,7 @@ def test_says_how_it_went(finished):
 
 
 def test_a_stack_is_also_evaluated_rounded_and_far_beyond(tmp_path):
-    config = tiny_config(tmp_path, model="stack", memories=1, capacity=8, updates=5)
+    config = tiny_config(tmp_path, model="stack", memories=2, capacity=8, updates=5)
     result = train_quietly(config)
     assert result.model.rounding
     assert result.evaluation["rounded"].keys() == {"per_n", "percent_n_correct", "beyond"}
@@ -119,7 +118,11 @@ def test_overwriting_takes_away_the_run_and_nothing_else(tmp_path):
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_a_signal_ends_the_round_and_the_run_goes_on_exactly(finished, tmp_path):
+# `pytest.warns` raises what else it caught anew, without the module that pyproject.toml names.
+@pytest.mark.filterwarnings(
+    "ignore:__array__ implementation doesn't accept a copy keyword:DeprecationWarning"
+)
+def test_after_a_signal_a_full_disk_and_a_damaged_checkpoint_it_goes_on_exactly(finished, tmp_path):
     config = tiny_config(tmp_path)
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(InterruptedRunError) as raised:
@@ -131,49 +134,46 @@ def test_a_signal_ends_the_round_and_the_run_goes_on_exactly(finished, tmp_path)
     )
     meta = Checkpoints(tmp_path / CHECKPOINTS).load().meta
     assert meta["search"]["updates"] == 5
-    train_quietly(config, resume=True)
-    assert_same_arrays(weights_in(tmp_path), finished[0].model.get_weights())
 
+    os.symlink("/dev/full", tmp_path / "partial-accuracy.png")
+    with pytest.raises(
+        RunError, match=r"No space left on device; when .* go on with: .* --resume$"
+    ):
+        train_quietly(config, resume=True)
+    (tmp_path / "partial-accuracy.png").unlink()
 
-def test_a_killed_run_goes_on_exactly(finished, tmp_path):
-    config = tiny_config(tmp_path)
-    process = subprocess.Popen(
-        [sys.executable, *shlex.split(config.command())[1:]],
-        cwd=REPOSITORY,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    third = tmp_path / CHECKPOINTS / "00000003.checkpoint"
-    while not third.exists() and process.poll() is None:
-        time.sleep(0.001)
-    process.kill()
-    _, errors = process.communicate()
-    assert process.returncode == -signal.SIGKILL, errors.decode()
-    train_quietly(config, resume=True)
-    assert_same_arrays(weights_in(tmp_path), finished[0].model.get_weights())
-    updates = [line.split(",")[3] for line in (tmp_path / "metrics.csv").read_text().split()]
-    assert updates[1:] == ["5", "10", "15", "20", "25", "30", "35", "40"]
-
-
-def test_a_budget_ends_the_search_and_more_of_it_goes_on_exactly(finished, tmp_path):
-    short = train_quietly(tiny_config(tmp_path, minutes=1e-9))
-    assert short.evaluation["symbols"] == 5 * 2 * 10
-    train_quietly(tiny_config(tmp_path), resume=True)
-    assert_same_arrays(weights_in(tmp_path), finished[0].model.get_weights())
-
-
-# `pytest.warns` raises what else it caught anew, without the module that pyproject.toml names.
-@pytest.mark.filterwarnings(
-    "ignore:__array__ implementation doesn't accept a copy keyword:DeprecationWarning"
-)
-def test_a_damaged_checkpoint_costs_nothing_but_time(finished, tmp_path):
-    config = tiny_config(tmp_path)
-    shutil.copytree(finished[0].output_dir, tmp_path, dirs_exist_ok=True)
     last = max((tmp_path / CHECKPOINTS).iterdir())
     last.write_bytes(last.read_bytes()[:-100])
     with pytest.warns(RuntimeWarning, match="is damaged and is passed over"):
         train_quietly(config, resume=True)
+    assert (tmp_path / "accuracy.png").stat().st_size > 0
     assert_same_arrays(weights_in(tmp_path), finished[0].model.get_weights())
+
+
+def test_after_a_budget_was_used_up_and_a_kill_it_goes_on_exactly(finished, tmp_path):
+    short = train_quietly(tiny_config(tmp_path, minutes=1e-9))
+    assert short.evaluation["symbols"] == 5 * 2 * 10
+
+    def checkpoint():
+        return int(max((tmp_path / CHECKPOINTS).glob("[0-9]*.checkpoint")).stem)
+
+    begun = checkpoint()
+    process = subprocess.Popen(
+        [sys.executable, *shlex.split(short.config.resume_command())[1:], "--minutes=9"],
+        cwd=REPOSITORY,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    while checkpoint() < begun + 2 and process.poll() is None:
+        time.sleep(0.001)
+    process.kill()
+    _, errors = process.communicate()
+    assert process.returncode == -signal.SIGKILL, errors.decode()
+
+    train_quietly(tiny_config(tmp_path), resume=True)
+    assert_same_arrays(weights_in(tmp_path), finished[0].model.get_weights())
+    updates = [line.split(",")[3] for line in (tmp_path / "metrics.csv").read_text().split()]
+    assert updates[1:] == ["5", "10", "15", "20", "25", "30", "35", "40"]
 
 
 def test_another_configuration_cannot_resume(finished):
@@ -195,19 +195,6 @@ def test_a_full_disk_is_said_in_a_sentence(tmp_path):
         train_quietly(config)
     (tmp_path / "partial-config.json").unlink()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_disk_that_fills_up_costs_nothing_that_was_saved(finished, tmp_path):
-    config = tiny_config(tmp_path)
-    os.symlink("/dev/full", tmp_path / "partial-accuracy.png")
-    with pytest.raises(
-        RunError, match=r"No space left on device; when .* go on with: .* --resume$"
-    ):
-        train_quietly(config)
-    (tmp_path / "partial-accuracy.png").unlink()
-    train_quietly(config, resume=True)
-    assert (tmp_path / "accuracy.png").stat().st_size > 0
-    assert_same_arrays(weights_in(tmp_path), finished[0].model.get_weights())
 
 
 def test_a_file_in_the_place_of_the_folder(tmp_path):

@@ -221,9 +221,9 @@ class _Step:
         self.optimizer.build(model.trainable_variables)
         self._first_values = [variable.numpy() for variable in self.optimizer.variables]
         self._states = self._no_states(config.lanes)
-        self._update = tf.function(self._take_update, jit_compile=True)
+        self._update = tf.function(self._take_update, autograph=False, jit_compile=True)
         # It runs too rarely to earn back the time it would take to compile.
-        self._validate = tf.function(self._take_validation)
+        self._validate = tf.function(self._take_validation, autograph=False)
 
     def begin(self, weights: list[np.ndarray]) -> None:
         """Begins anew from these weights."""

@@ -32,7 +32,7 @@ class LanguageStep:
         if config.averaging:
             self._averages = [tf.Variable(w.value, trainable=False) for w in model.weights]
         self._states = self._layers.initial_states(config.lanes)
-        self._program = tf.function(self._take, jit_compile=True)
+        self._program = tf.function(self._take, autograph=False, jit_compile=True)
 
     def update(self, inputs: np.ndarray, targets: np.ndarray, number: int) -> tf.Tensor:
         """Takes one window, `[lanes, window]`, and returns its mean entropy.

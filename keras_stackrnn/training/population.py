@@ -193,7 +193,7 @@ class Trainer:
         self.noise = noise
         self.only_deterministic = only_deterministic
         self._compiled_update = side_by_side(self._update, axes=(0, 0, 1, None, 0, 0, 0))
-        self.validate = tf.function(self._validate, jit_compile=True)
+        self.validate = tf.function(self._validate, autograph=False, jit_compile=True)
 
     def update(self, state, learning_rates, seed, is_first, tokens, targets, deterministic):
         """One window of every lane, `[R, B, T]`, its state emptied before the first of several.
