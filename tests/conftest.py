@@ -1,6 +1,5 @@
 """What holds for every test: fixed draws, and a Keras that remembers no other test."""
 
-import gc
 import os
 
 # JAX computes in float32 unless told otherwise before its first import.
@@ -32,12 +31,6 @@ def pytest_configure(config):
             "ignore:__array__ implementation doesn't accept a copy keyword"
             f":DeprecationWarning:keras.src.backend.{backend}.core",
         )
-
-
-def pytest_collection_finish():
-    # What is imported by now stays: there is nothing in it to collect, again and again.
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
