@@ -19,6 +19,8 @@ from keras_stackrnn.training.lanes import Lanes
 from keras_stackrnn.training.language_step import LanguageStep
 from keras_stackrnn.training.softmax import mean_entropy
 
+pytestmark = pytest.mark.usefixtures("one_block_of_steps")
+
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 

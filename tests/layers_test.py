@@ -27,8 +27,9 @@ PRECISIONS = {
 
 @pytest.fixture(autouse=True)
 def several_blocks_of_steps(monkeypatch):
-    """Also in short sequences."""
+    """Also in short sequences; a first, a last and one in between, as XLA is slow with each."""
     monkeypatch.setattr(fused, "SHORTEST_BLOCK", 1)
+    monkeypatch.setattr(fused, "BLOCKS", 3)
 
 
 def results_and_gradients(kind, layer, inputs, states=None, training=False, rows=None):
