@@ -89,15 +89,18 @@ class MemoryRNN(keras.layers.RNN):
     def inner_loop(self, sequences, initial_state, mask, training=False):
         self.cell.check_inputs(sequences)
         self.cell.check_states(initial_state)
-        reason = self._reason_not_to_fuse(mask)
-        if self.use_fused is True and reason:
-            raise ValueError(f"{type(self).__name__} cannot run with use_fused=True: {reason}.")
-        fuse = self.use_fused is not False and not reason
-        loop = self._fused_loop if fuse else self._cell_loop
+        loop = self._fused_loop if self.is_fused(mask) else self._cell_loop
         outputs, states, lost = loop(sequences, initial_state, mask, training)
         if self.cell.capacity is not None:
             self.lost_elements.update_state(lost)
         return outputs[:, -1], outputs, states
+
+    def is_fused(self, mask=None) -> bool:
+        """Whether the fused kernels are used; raises where they must be and cannot."""
+        reason = self._reason_not_to_fuse(mask)
+        if self.use_fused is True and reason:
+            raise ValueError(f"{type(self).__name__} cannot run with use_fused=True: {reason}.")
+        return self.use_fused is not False and not reason
 
     def _reason_not_to_fuse(self, mask):
         if keras.backend.backend() != "tensorflow":

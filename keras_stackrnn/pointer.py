@@ -225,6 +225,22 @@ class ListPointers(NamedTuple):
         return tf.reduce_sum(self.left.lost) + tf.reduce_sum(self.right.lost)
 
 
+class Watch(NamedTuple):
+    """What is done to, and wanted from, every step of a scan that is looked at.
+
+    Args:
+        forced: `[steps, lanes]`, the index of the action that is taken whatever the cell wants, or
+            -1 where the cell decides.
+        depth: How many elements of every memory are wanted after each step.
+    """
+
+    forced: tf.Tensor
+    depth: int
+
+    def at(self, steps):
+        return self._replace(forced=self.forced[steps])
+
+
 def scan(cell, sequences, hidden, memory):
     """Takes whole sequences through a cell with rounded actions.
 
@@ -239,16 +255,33 @@ def scan(cell, sequences, hidden, memory):
         `capacity` rows or, without a capacity, as deep as its elements need; and the number of
         elements lost at its ends.
     """
+    [hiddens], pointers = _scan(cell, sequences, hidden, memory)
+    return tf.transpose(hiddens, [1, 0, 2]), _state_of(cell, pointers), pointers.lost()
+
+
+def watched_scan(cell, sequences, hidden, memory, watch: Watch):
+    """`scan`, run eagerly and looked at.
+
+    Returns:
+        The hidden units and the memory's last state, as `scan` does; and of every step and lane the
+        action taken and the value written, `[steps, lanes]`, and the elements afterwards in the
+        order in which they are read, `[steps, lanes, depth]`.
+    """
+    (hiddens, *seen), pointers = _scan(cell, sequences, hidden, memory, watch)
+    return tf.transpose(hiddens, [1, 0, 2]), _state_of(cell, pointers), *seen
+
+
+def _scan(cell, sequences, hidden, memory, watch=None):
     pointers = _pointers_of(cell, memory)
     projected = tf.transpose(tf.matmul(sequences, cell.kernel), [1, 0, 2])
     steps = dimensions(projected)[0]
     if not tf.is_tensor(steps) and steps <= CHUNK:
-        hiddens, _, pointers = _take_steps(cell, projected, hidden, pointers.with_room_for(steps))
-    elif tf.executing_eagerly():
-        hiddens, pointers = _take_chunks_eagerly(cell, projected, hidden, pointers)
-    else:
-        hiddens, pointers = _take_chunks_in_graph(cell, projected, hidden, pointers)
-    return tf.transpose(hiddens, [1, 0, 2]), _state_of(cell, pointers), pointers.lost()
+        pointers = pointers.with_room_for(steps)
+        done, _, pointers = _take_steps(cell, projected, hidden, pointers, watch)
+        return done, pointers
+    if tf.executing_eagerly():
+        return _take_chunks_eagerly(cell, projected, hidden, pointers, watch)
+    return _take_chunks_in_graph(cell, projected, hidden, pointers)
 
 
 def _pointers_of(cell, memory):
@@ -266,24 +299,33 @@ def _state_of(cell, pointers):
     return tf.reshape(tf.transpose(rows, [0, 2, 1]), [batch, depth * cell.num_memories])
 
 
-def _take_steps(cell, projected, hidden, pointers):
-    """All steps of `projected`, `[steps, batch, units]`; the arrays have room for them."""
+def _take_steps(cell, projected, hidden, pointers, watch=None):
+    """All steps of `projected`, `[steps, batch, units]`; the arrays have room for them.
+
+    Returns:
+        What `_take_step` has done, of all steps; the last hidden units; and the pointers.
+    """
     steps = dimensions(projected)[0]
 
-    def step(t, hidden, pointers, hiddens):
-        hidden, pointers = _take_step(cell, projected[t], hidden, pointers)
-        return t + 1, hidden, pointers, hiddens.write(t, hidden)
+    def step(t, hidden, pointers, written):
+        watched = None if watch is None else watch.at(t)
+        done, pointers = _take_step(cell, projected[t], hidden, pointers, watched)
+        written = [array.write(t, each) for array, each in zip(written, done, strict=True)]
+        return t + 1, done[0], pointers, written
 
-    _, hidden, pointers, hiddens = tf.while_loop(
+    of_floats = projected.dtype
+    dtypes = [of_floats] if watch is None else [of_floats, tf.int32, of_floats, of_floats]
+    _, hidden, pointers, written = tf.while_loop(
         lambda t, *_: t < steps,
         step,
-        (0, hidden, pointers, tf.TensorArray(projected.dtype, size=steps)),
+        (0, hidden, pointers, [tf.TensorArray(dtype, size=steps) for dtype in dtypes]),
         maximum_iterations=steps,
     )
-    return hiddens.stack(), hidden, pointers
+    return [array.stack() for array in written], hidden, pointers
 
 
-def _take_step(cell, projected, hidden, pointers):
+def _take_step(cell, projected, hidden, pointers, watch=None):
+    """One step: a list of the hidden units and of what `watched_scan` wants; and the pointers."""
     batch, memories = dimensions(projected)[0], cell.num_memories
     read = [tf.reshape(row, [batch, memories]) for row in pointers.read(cell.read_depth)]
     before = projected + tf.matmul(tf.concat(read, axis=1), cell.memory_kernel)
@@ -298,7 +340,11 @@ def _take_step(cell, projected, hidden, pointers):
     logits = tf.reshape(logits, [batch, len(cell.actions), memories])
     action = tf.reshape(tf.argmax(logits, axis=1, output_type=tf.int32), [-1])
     value = tf.reshape(tf.sigmoid(value), [-1])
-    return hidden, pointers.act(action, value, cell.capacity)
+    if watch is None:
+        return [hidden], pointers.act(action, value, cell.capacity)
+    action = tf.where(watch.forced < 0, action, watch.forced)
+    pointers = pointers.act(action, value, cell.capacity)
+    return [hidden, action, value, tf.stack(pointers.read(watch.depth), axis=1)], pointers
 
 
 # Compiled once for each size of the arrays, which double: a handful of times in a million steps.
@@ -307,15 +353,17 @@ _take_steps_compiled = tf.function(
 )
 
 
-def _take_chunks_eagerly(cell, projected, hidden, pointers):
+def _take_chunks_eagerly(cell, projected, hidden, pointers, watch=None):
     chunks = []
     for begin in range(0, projected.shape[0], CHUNK):
+        part = slice(begin, begin + CHUNK)
         pointers = pointers.grown_for(CHUNK)
-        hiddens, hidden, pointers = _take_steps_compiled(
-            cell, projected[begin : begin + CHUNK], hidden, pointers
+        watched = None if watch is None else watch.at(part)
+        done, hidden, pointers = _take_steps_compiled(
+            cell, projected[part], hidden, pointers, watched
         )
-        chunks.append(hiddens)
-    return tf.concat(chunks, axis=0), pointers
+        chunks.append(done)
+    return [tf.concat(each, axis=0) for each in zip(*chunks, strict=True)], pointers
 
 
 def _take_chunks_in_graph(cell, projected, hidden, pointers):
@@ -325,7 +373,7 @@ def _take_chunks_in_graph(cell, projected, hidden, pointers):
         end = tf.minimum(begin + CHUNK, steps)
 
         def step(t, hidden, pointers, hiddens):
-            hidden, pointers = _take_step(cell, projected[t], hidden, pointers)
+            [hidden], pointers = _take_step(cell, projected[t], hidden, pointers)
             return t + 1, hidden, pointers, hiddens.write(t, hidden)
 
         return tf.while_loop(
@@ -338,7 +386,7 @@ def _take_chunks_in_graph(cell, projected, hidden, pointers):
     *_, pointers, hiddens = tf.while_loop(
         lambda begin, *_: begin < steps, chunk, loop, shape_invariants=shapes
     )
-    return hiddens.stack(), pointers
+    return [hiddens.stack()], pointers
 
 
 def _shape_in_a_growing_loop(value):

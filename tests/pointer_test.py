@@ -118,10 +118,10 @@ def test_arrays_grow_by_doubling(kind, monkeypatch):
     monkeypatch.setattr(pointer, "CHUNK", 64)
     calls = []
 
-    def take_steps(cell, projected, hidden, pointers):
+    def take_steps(cell, projected, hidden, pointers, watch):
         heap = pointers.heap if kind is STACK else pointers.left
         calls.append((projected.shape[0], int(heap.size)))
-        return take_steps_compiled(cell, projected, hidden, pointers)
+        return take_steps_compiled(cell, projected, hidden, pointers, watch)
 
     take_steps_compiled = pointer._take_steps_compiled
     monkeypatch.setattr(pointer, "_take_steps_compiled", take_steps)
@@ -145,7 +145,7 @@ def test_a_compiled_step_copies_no_array(kind):
     projected, hidden = tf.zeros([32, 1, layer.cell.units]), tf.zeros([1, layer.cell.units])
 
     program = pointer._take_steps_compiled.experimental_get_compiler_ir(
-        layer.cell, projected, hidden, pointers
+        layer.cell, projected, hidden, pointers, None
     )(stage="optimized_hlo")
 
     in_loop, entry = re.split(r"^ENTRY ", program, flags=re.MULTILINE)

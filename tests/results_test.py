@@ -1,4 +1,7 @@
-"""Tests that the trained model among the results still is what the results say of it."""
+"""Tests that the trained models among the results still are what README says of them."""
+
+import re
+import shlex
 
 import keras
 import pytest
@@ -6,12 +9,17 @@ import pytest
 if keras.backend.backend() != "tensorflow":
     pytest.skip("rounded models are evaluated with TensorFlow", allow_module_level=True)
 
+from absl import flags
 from training_case import REPOSITORY
 
 import keras_stackrnn
 from keras_stackrnn.evaluation import evaluate
 from keras_stackrnn.patterns import get
+from keras_stackrnn.trace import __main__ as command
+from keras_stackrnn.trace.force import parse as parse_force
 
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^(\$ )?python -m keras_stackrnn\.trace (--model=results/.*)$", README, re.M)
 TEXT = "10110+111=10111."
 
 
@@ -32,3 +40,39 @@ def test_a_digit_kept_on_its_stack_is_added_twice(adder):
 
     said = "".join(row["prediction"] for row in record.rows()[TEXT.index("=") :])
     assert said[:6] == f"{0b101110 + 0b111:b}"[::-1]
+
+
+def test_a_digit_kept_on_the_other_stack_changes_the_sum_and_ends_it_early(adder):
+    record = keras_stackrnn.trace(adder, TEXT, force={"stack8": {11: "NO-OP"}})
+
+    said = "".join(row["prediction"] for row in record.rows()[TEXT.index("=") :])
+    assert said[:6] == f"{22 + 15:b}"[::-1][:5] + "."
+
+
+@pytest.mark.parametrize(
+    ("force", "expected"), [("", 6), ("stack1@4=PUSH", 6 + 4), ("stack2@4=POP", 6 - 2)]
+)
+def test_forcing_a_counters_stacks_changes_how_many_bs_it_expects(force, expected):
+    counter = keras.models.load_model(REPOSITORY / "results/anb2n.keras")
+    text = "aaa" + "b" * 12
+
+    record = keras_stackrnn.trace(counter, text, force=parse_force([force] if force else []))
+
+    assert not force or f"`--force={force}`" in README
+    after_first_b = record.predictions[text.index("b") :]
+    assert after_first_b.index("a") + 1 == expected
+
+
+@pytest.mark.parametrize(("prompt", "words"), COMMANDS)
+def test_readmes_traces_are_what_the_command_gives(prompt, words, tmp_path, monkeypatch, capsys):
+    (tmp_path / "results").symlink_to(REPOSITORY / "results")
+    monkeypatch.chdir(tmp_path)
+    values = flags.FlagValues()
+    command.define_flags(values)
+
+    command.main(values(["trace", *shlex.split(words, comments=True)]), values)
+
+    if prompt:
+        shown = README.split(words)[1].split("```")[0]
+        assert capsys.readouterr().out.strip() == shown.strip()
+    assert values.output is None or (tmp_path / values.output).stat().st_size > 0

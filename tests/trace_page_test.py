@@ -96,6 +96,16 @@ def test_stacks_grow_and_shrink(page):
     assert shown.text(".memory .badge") == "- POP"
 
 
+def test_a_long_text_and_a_deep_stack(page):
+    count = 400
+    shown = page(trace(counter(rounding=True), "a" * count + "b" * count))
+    shown.browser.click(f"#text button:nth-child({count})")
+    assert len(shown.stack()) == count
+    shown.press(END)
+    assert shown.stack() == []
+    assert shown.browser.errors == []
+
+
 def test_elements_lie_in_their_order(page):
     model = random_model(rounding=True, memories=3, seed=3, no_op=True)
     record = trace(model, "1011+11=01101.")

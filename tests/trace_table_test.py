@@ -79,7 +79,7 @@ def test_colours_change_nothing_but_the_brackets():
     assert plain == without_brackets
     assert "\x1b[1mb" in text  # what can be predicted is bold
     assert "\x1b[2ma x" in text  # an error that nobody holds against the model is dim
-    assert "\x1b[34mPUSH" in text
+    assert "\x1b[94mPUSH" in text
     assert "\x1b[33mPOP" in text
 
 
@@ -100,14 +100,17 @@ def test_memories_that_never_change_are_folded():
         memory_of("stack4", ["PUSH", "PUSH"], [0.5, 0.51]),
         memory_of("stack5", ["PUSH", "PUSH"], [0.498, 0.499]),
         memory_of("stack6", ["POP", "NO-OP"], [-1, -1], names=("PUSH", "POP", "NO-OP")),
-        memory_of("list1", ["LEFT", "LEFT"], [-1, -1], names=("INSERT", "LEFT", "RIGHT")),
+        memory_of("list1", ["LEFT", "RIGHT"], [-1, -1], names=("INSERT", "LEFT", "RIGHT")),
+        memory_of("list2", ["INSERT", "LEFT"], [0.5, -1], names=("INSERT", "LEFT", "RIGHT")),
     ]
     lines = lines_of(record_of(*memories))
-    assert lines[2].split()[4:] == ["stack1", "stack4", "stack1[top]", "stack4[top]"]
-    assert lines[-3:] == [
+    assert lines[2].split()[4:] == [
+        *("stack1", "stack4", "list2"),
+        *("stack1[top]", "stack4[top]", "list2[head]"),
+    ]
+    assert lines[-2:] == [
         "stack2, stack5: always PUSH, top 0.50",
-        "stack3, stack6: always empty",
-        "list1: always LEFT, head empty",
+        "stack3, stack6, list1: always empty",
     ]
 
 
@@ -125,11 +128,13 @@ def test_it_fits_the_width_and_shows_every_memory_once(width, memories):
     )
     lines = lines_of(record, width)
     assert max(map(len, lines)) <= width
-    headers = " ".join(line for line in lines if line.startswith("current")).split()
+    headers = " ".join(line for line in lines if line.startswith(("current", "read"))).split()
     for i in range(memories):
         assert headers.count(f"stack{i}") == 1
     if memories == 1:
         assert "PUSH" in lines[4]
+    if memories == 7 and width == 120:
+        assert lines[2].split()[:4] == ["read", "next", "pred.", "p(next)"]
     if memories == 20 and width == 60:
         assert lines[-1] == "Signs: + PUSH, - POP; numbers: the top or head."
         assert "+  0.50" in lines[4]

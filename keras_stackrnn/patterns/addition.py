@@ -1,5 +1,8 @@
 """Binary addition: two numbers, and their sum with the least significant digit first."""
 
+import re
+from collections.abc import Iterator
+
 import numpy as np
 
 from keras_stackrnn.patterns.draws import Draw, Draws, scale, words
@@ -8,6 +11,7 @@ from keras_stackrnn.patterns.registry import register
 
 _ALPHABET = "01+=."
 _PLUS, _EQUALS, _STOP = (_ALPHABET.index(symbol) for symbol in "+=.")
+_OPERANDS = re.compile(r"([01]*)(?:\+([01]*))?")
 
 
 def _left_length(n, shorter, below):
@@ -75,6 +79,13 @@ def _add_columns(digits: np.ndarray, left_length: np.ndarray, right_length: np.n
     return sums
 
 
+def _recover(text: str, start: int) -> Iterator[tuple[int, list[int]]]:
+    left, right = _OPERANDS.match(text, start).groups()
+    # Of a text that ends before the second number, no more can be told than is there.
+    right = right or "1"
+    yield len(left) + len(right), [len(left) - 1, *map(int, left[1:] + right[1:])]
+
+
 @register(
     "binary_addition",
     alphabet=_ALPHABET,
@@ -83,6 +94,7 @@ def _add_columns(digits: np.ndarray, left_length: np.ndarray, right_length: np.n
     example="101+1=[011.]",
     generate_batch=_add_batch,
     limit_means="number of digits of the shorter operand",
+    recover=_recover,
 )
 def binary_addition(n: int, draw: Draw, shorter: int | None = None) -> tuple[str, str]:
     left_length = int(_left_length(n, shorter or n, lambda lengths: draw.below(int(lengths))))

@@ -4,7 +4,8 @@ In all of them n is drawn anew for every sequence, so nothing tells where the a'
 (or the first c, where the number of b's is free) settles the rest, the a that follows included.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -44,12 +45,21 @@ def _add_counting(
         codes = np.repeat(np.tile(codes, len(n)), counts.ravel())
         return Batch(codes >> 1, (codes & 1).astype(bool), counts.sum(axis=1))
 
+    first_runs = re.compile("({}*)({}*)".format(*alphabet))
+
+    def recover(text: str, start: int) -> Iterator[tuple[int, list[int]]]:
+        first, second = map(len, first_runs.match(text, start).groups())
+        # n is the first run's length; or that of two together, where the second's is drawn.
+        yield first, []
+        yield first + max(second, 1), [max(second, 1) - 1]
+
     add(
         Pattern(
             name=name,
             alphabet=alphabet,
             generate=generate,
             generate_batch=generate_batch,
+            recover=recover,
             next_first_is_deterministic=True,
             **properties,
         )

@@ -2,6 +2,7 @@
 
 import functools
 import string
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -35,11 +36,17 @@ def memorize(number_of_symbols: int) -> Pattern:
         tokens[equals_signs] = number_of_symbols
         return Batch(tokens.astype(np.int32), from_equals_sign > 0, lengths)
 
+    def recover(text: str, start: int) -> Iterator[tuple[int, Iterable[int]]]:
+        equals = text.find("=", start)
+        word = text[start : equals if equals >= 0 else None]
+        yield len(word), map(symbols.find, word)
+
     return Pattern(
         name="memorize" if number_of_symbols == 2 else f"memorize_{number_of_symbols}",
         alphabet=symbols + "=",
         generate=generate,
         generate_batch=generate_batch,
+        recover=recover,
         smallest_n=1,
         n_means="length of the word",
         example=(

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_stackrnn.patterns.draws import Draw, draw_key
+from keras_stackrnn.patterns.parsing import parse
 
 
 class Sequence(NamedTuple):
@@ -64,6 +65,11 @@ class Pattern:
         limit_means: What else than n can be held small, in a few words, so that easy sequences can
             be learned first; `None` if nothing. `generate` and `generate_batch` then take a limit,
             or an array of limits, as a third argument that may be missing.
+        recover: The inverse of `generate`: function of `(text, start)` that gives, most likely
+            first, each n and the numbers drawn, in order, that the sequence at that place of the
+            text may come from. Optional: it makes `parse` fast. Without, every n is tried, the
+            symbols being what was drawn, which reads patterns that draw nothing or first of all
+            a word.
 
     Example:
 
@@ -80,6 +86,7 @@ class Pattern:
     next_first_is_deterministic: bool = False
     generate_batch: Callable[..., Batch] | None = None
     limit_means: str | None = None
+    recover: Callable[[str, int], Iterable[tuple[int, Iterable[int]]]] | None = None
 
     def __post_init__(self):
         if not re.fullmatch("[a-z][a-z0-9_]*", self.name):
@@ -138,6 +145,14 @@ class Pattern:
             deterministic[later_firsts] = True
             scored[later_firsts] -= 1
         return Joined("".join(s.text for s in sequences), tokens, deterministic, scored)
+
+    def parse(self, text: str) -> list[Sequence]:
+        """The sequences that a text is made of.
+
+        Where the text ends within the last one, that goes on past its end, in one of the ways in
+        which it can. Raises ValueError if the pattern does not write such a text.
+        """
+        return parse(self, text)
 
     def encode(self, text: str) -> np.ndarray:
         """The token ids (int32) of a text."""

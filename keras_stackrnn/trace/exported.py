@@ -154,6 +154,6 @@ def record_of(
         vocabulary=vocabulary,
         probabilities=outputs["probabilities"],
         memories=tuple(memories),
-        rounded=bool(np.isin(outputs["actions"], (0, 1)).all()),
+        rounded=all(memory.is_rounded for memory in memories),
         title=title,
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_stackrnn.memory import EMPTY, list_read_positions
+from keras_stackrnn.trace.piles import tops_and_losses
 from keras_stackrnn.trace.replay import Replay, replay
 
 if TYPE_CHECKING:
@@ -45,6 +46,20 @@ class MemoryTrace:
         """The most probable action at each symbol."""
         return [self.actions[action] for action in self.weights.argmax(axis=1)]
 
+    def was_written(self, step: int) -> bool:
+        """Whether PUSH or INSERT was the most probable action at a symbol, or before it."""
+        first = self._first_write
+        if first is None:
+            return False
+        return step <= first if self.backwards else step >= first
+
+    @functools.cached_property
+    def _first_write(self) -> int | None:
+        writes = np.flatnonzero(self.weights.argmax(axis=1) == 0)
+        if not len(writes):
+            return None
+        return int(writes[-1] if self.backwards else writes[0])
+
     @property
     def offsets(self) -> list[int]:
         """Where the columns of `tops` lie: depths of a stack, distances to a list's head."""
@@ -63,14 +78,32 @@ class MemoryTrace:
         """
         return self._replay.contents
 
-    @property
+    @functools.cached_property
     def lost(self) -> float:
         """How many elements went past an end."""
-        return self._replay.lost
+        if self.capacity is None:
+            return 0.0
+        return float(self._on_piles(1)[1]) if self.is_rounded else self._replay.lost
+
+    @functools.cached_property
+    def is_rounded(self) -> bool:
+        """Whether every action was taken wholly or not at all."""
+        return bool(np.isin(self.weights, (0, 1)).all())
 
     def with_depth(self, depth: int) -> "MemoryTrace":
         """The same with so many elements in `tops`."""
-        return dataclasses.replace(self, tops=nearest(self.contents, self.kind, depth))
+        if self.is_rounded:
+            tops, _ = self._on_piles(depth)
+        else:
+            tops = nearest(self.contents, self.kind, depth)
+        return dataclasses.replace(self, tops=tops)
+
+    def _on_piles(self, depth: int) -> tuple[np.ndarray, int]:
+        order = slice(None, None, -1 if self.backwards else 1)
+        tops, lost = tops_and_losses(
+            self.kind, self.taken[order], self.values[order], depth, self.capacity
+        )
+        return tops[order], lost
 
     @functools.cached_property
     def _replay(self) -> Replay:

@@ -15,8 +15,9 @@ from keras_stackrnn.trace.record import MemoryTrace, nearest
 class Recorder:
     """Records what every memory cell of a model does in one pass over one sequence.
 
-    Cells are made to run step by step in Python, where their `update` can be watched, and to begin
-    with empty memories. Afterwards everything is as it was.
+    Layers that round run over their pointers, which tell what they did. Other cells are made to
+    run step by step in Python, where their `update` can be watched. All begin with empty memories,
+    and afterwards everything is as it was.
 
     Args:
         model: A Keras model.
@@ -44,7 +45,7 @@ class Recorder:
         self._force = force
         self._names = {"stack": 0, "list": 0}
         self._asleep = {cell for layer in self._recurrent for cell in _cells_of(layer)}
-        self._watched: list[_WatchedCell] = []
+        self._watched: dict[MemoryCell, _WatchedCell] = {}
 
     @property
     def batch_size(self) -> int:
@@ -56,16 +57,13 @@ class Recorder:
     def recording(self) -> Iterator[None]:
         """While it is entered, cells are watched and every memory begins empty."""
         with contextlib.ExitStack() as stack:
-            stack.enter_context(_functions_run_eagerly())
+            stack.enter_context(_functions_run_eagerly(True))
             for layer in self._recurrent:
                 if not any(isinstance(cell, MemoryCell) for cell in _cells_of(layer)):
                     continue
-                loop = {"unroll": True, "inner_loop": self._waking(layer)}
-                stack.enter_context(_attributes(layer, **loop))
-                if isinstance(layer, MemoryRNN):
-                    stack.enter_context(_attributes(layer, use_fused=False))
-                    if layer.cell.capacity is not None:
-                        stack.enter_context(_restored(layer.lost_elements.variables))
+                stack.enter_context(_attributes(layer, inner_loop=self._watched_loop(layer)))
+                if isinstance(layer, MemoryRNN) and layer.cell.capacity is not None:
+                    stack.enter_context(_restored(layer.lost_elements.variables))
             for layer in self._stateful():
                 stack.enter_context(_restored(tree.flatten(layer.states)))
                 _empty(layer)
@@ -77,37 +75,53 @@ class Recorder:
 
     def memories(self) -> list[MemoryTrace]:
         """What was recorded, in the order in which the cells were first reached."""
-        return [memory for cell in self._watched for memory in cell.memories()]
+        return [memory for cell in self._watched.values() for memory in cell.memories()]
 
     def _stateful(self) -> list[keras.layers.RNN]:
         return [layer for layer in self._recurrent if layer.stateful and layer.states is not None]
 
-    def _waking(self, layer: keras.layers.RNN):
-        """The layer's loop, in which its cells count.
+    def _watched_loop(self, layer: keras.layers.RNN):
+        """The layer's loop over time, in which its cells count."""
+        loop = layer.inner_loop
 
-        Before it, Keras runs the cells of a list once, to find out what dropout they want.
-        """
-        inner_loop = layer.inner_loop
-
-        def waking_loop(*arguments, **options):
+        def watched_loop(sequences, initial_state, mask, training=False):
+            if isinstance(layer, MemoryRNN) and layer.cell.rounding and layer.is_fused(mask):
+                return self._point(layer, sequences, initial_state)
+            fused = {"use_fused": False} if isinstance(layer, MemoryRNN) else {}
+            # Before its loop, Keras runs the cells of a list once, to find out what dropout they
+            # want; and a loop that is not unrolled runs them once for the shape of their outputs.
             self._asleep.difference_update(_cells_of(layer))
-            try:
-                return inner_loop(*arguments, **options)
-            finally:
-                self._asleep.update(_cells_of(layer))
+            with _attributes(layer, unroll=True, **fused):
+                try:
+                    return loop(sequences, initial_state, mask, training)
+                finally:
+                    self._asleep.update(_cells_of(layer))
 
-        return waking_loop
+        return watched_loop
+
+    def _point(self, layer: MemoryRNN, sequences, initial_state):
+        """What the layer's fused loop does when it rounds, watched."""
+        from keras_stackrnn import pointer
+
+        watched = self._watched_cell(layer.cell)
+        if layer.go_backwards:
+            sequences = ops.flip(sequences, axis=1)
+        watch = pointer.Watch(watched.orders(*sequences.shape[:2]), watched.depth)
+        # One compiled program for many steps, instead of many operations for each.
+        with _functions_run_eagerly(False):
+            outputs, memory, *seen = pointer.watched_scan(
+                layer.cell, sequences, *initial_state, watch
+            )
+        watched.add_all(*seen)
+        return outputs[:, -1], outputs, [outputs[:, -1], memory]
 
     def _watching(self, cell: MemoryCell):
         update = cell.update
-        watched = None
 
         def watching_update(slots, actions, value):
-            nonlocal watched
             if cell in self._asleep:
                 return update(slots, actions, value)
-            if watched is None:
-                watched = self._watch(cell)
+            watched = self._watched_cell(cell)
             actions = watched.forced(actions)
             after = update(slots, actions, value)
             watched.add(actions, value, after)
@@ -115,7 +129,9 @@ class Recorder:
 
         return watching_update
 
-    def _watch(self, cell: MemoryCell) -> "_WatchedCell":
+    def _watched_cell(self, cell: MemoryCell) -> "_WatchedCell":
+        if cell in self._watched:
+            return self._watched[cell]
         kind = cell.MEMORIES.removesuffix("s")
         first = self._names[kind] + 1
         self._names[kind] += cell.num_memories
@@ -124,7 +140,7 @@ class Recorder:
         backwards = layer is not None and layer.go_backwards
         forced = [self._force.get(name, {}) for name in names]
         watched = _WatchedCell(cell, kind, names, self._depth, forced, self._steps, backwards)
-        self._watched.append(watched)
+        self._watched[cell] = watched
         return watched
 
 
@@ -132,45 +148,60 @@ class _WatchedCell:
     """The steps of one cell, of the first sequence of the batch."""
 
     def __init__(self, cell, kind, names, depth, forced, steps, backwards):
+        self.depth = depth or cell.read_depth
         self._cell = cell
         self._kind = kind
         self._names = names
-        self._depth = depth or cell.read_depth
-        self._forced = forced
         self._steps = steps
         self._backwards = backwards
+        self._orders = self._orders_of(forced)
+        self._done = 0
         self._weights, self._values, self._tops = [], [], []
+
+    def _orders_of(self, forced) -> np.ndarray:
+        """`[steps, memories]`: the index of the action that is forced, -1 where none is."""
+        orders = np.full((self._steps, len(forced)), -1, "int32")
+        for memory, actions in enumerate(forced):
+            for place, action in actions.items():
+                # What cannot be forced is found out once all memories are known.
+                if action in self._cell.actions and place in range(self._steps):
+                    step = self._steps - 1 - place if self._backwards else place
+                    orders[step, memory] = self._cell.actions.index(action)
+        return orders
+
+    def orders(self, batch: int, steps: int) -> np.ndarray:
+        """The actions forced on every lane of a batch, `[steps, batch * memories]`."""
+        self._check_steps(steps)
+        return np.tile(self._orders, (1, batch))
 
     def forced(self, actions):
         """The weights of the actions, `[batch, A, memories]`, where some are forced."""
-        if not any(self._forced):
+        orders = self._orders[self._done] if self._done < self._steps else np.array(-1)
+        if (orders < 0).all():
             return actions
-        step = len(self._weights)
-        place_in_text = self._steps - 1 - step if self._backwards else step
-        columns = []
-        for memory, forced in enumerate(self._forced):
-            column = actions[:, :, memory : memory + 1]
-            action = forced.get(place_in_text)
-            if action in self._cell.actions:
-                certain = np.eye(len(self._cell.actions))[self._cell.actions.index(action)]
-                column = ops.zeros_like(column) + ops.cast(certain[None, :, None], column.dtype)
-            columns.append(column)
-        return ops.concatenate(columns, axis=2)
+        certain = np.eye(len(self._cell.actions))[orders].T
+        return ops.where(orders >= 0, ops.cast(certain, actions.dtype), actions)
 
     def add(self, actions, value, after):
         """Takes note of a step."""
-        self._weights.append(_to_numpy(actions)[0])
-        self._values.append(_to_numpy(value)[0])
-        self._tops.append(nearest(_to_numpy(after)[0].T, self._kind, self._depth))
+        self._done += 1
+        self._weights.append(_to_numpy(actions)[:1])
+        self._values.append(_to_numpy(value)[:1])
+        self._tops.append(nearest(_to_numpy(after)[0].T, self._kind, self.depth)[None])
+
+    def add_all(self, actions, values, tops):
+        """Takes note of all steps over pointers; actions are indices, and lanes come second."""
+        memories = len(self._names)
+        self._done += len(actions)
+        certain = np.eye(len(self._cell.actions), dtype="float32")
+        self._weights.append(certain[actions.numpy()[:, :memories]].transpose(0, 2, 1))
+        self._values.append(_to_numpy(values)[:, :memories])
+        self._tops.append(_to_numpy(tops)[:, :memories])
 
     def memories(self) -> list[MemoryTrace]:
         """What was recorded; raises if the cell did not take one step for each symbol."""
-        if len(self._weights) != self._steps:
-            raise ValueError(
-                f"A trace wants one step of every memory for each symbol: expected {self._steps}, "
-                f"got {len(self._weights)} of {self._names[0]}."
-            )
-        recorded = [np.stack(each) for each in (self._weights, self._values, self._tops)]
+        self._check_steps(self._done)
+        recorded = [np.concatenate(each) for each in (self._weights, self._values, self._tops)]
         if self._backwards:
             recorded = [each[::-1] for each in recorded]
         weights, values, tops = recorded
@@ -187,6 +218,13 @@ class _WatchedCell:
             )
             for place, name in enumerate(self._names)
         ]
+
+    def _check_steps(self, steps: int) -> None:
+        if steps != self._steps:
+            raise ValueError(
+                f"A trace wants one step of every memory for each symbol: expected {self._steps}, "
+                f"got {steps} of {self._names[0]}."
+            )
 
 
 def _cells_of(layer: keras.layers.RNN) -> list:
@@ -228,7 +266,7 @@ def _restored(variables) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _functions_run_eagerly() -> Iterator[None]:
+def _functions_run_eagerly(eagerly: bool) -> Iterator[None]:
     """A model may hold a `tf.function`, and inside of its graph there is nothing to see."""
     if keras.backend.backend() != "tensorflow":
         yield
@@ -236,7 +274,7 @@ def _functions_run_eagerly() -> Iterator[None]:
     import tensorflow as tf
 
     before = tf.config.functions_run_eagerly()
-    tf.config.run_functions_eagerly(True)
+    tf.config.run_functions_eagerly(eagerly)
     try:
         yield
     finally:

@@ -1,5 +1,6 @@
 """Memories' whole contents, from the actions on them and the values written."""
 
+import os
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +39,8 @@ def replay(
     lose = memory.stack_lost if is_stack else memory.list_lost
     ample = steps if is_stack else 2 * steps + 1
     rows = ample if capacity is None else min(capacity, ample)
+    what = f"{memories} {kind}{'s' if memories > 1 else ''}"
+    _refuse_if_too_large(what, steps, steps * rows * memories)
     # Each memory is a row of the batch, of which `lose` gives a number each.
     slots = ops.full((memories, rows, 1), EMPTY, dtype="float32")
     contents, lost = [], np.zeros(memories)
@@ -51,6 +54,18 @@ def replay(
         Replay(_trimmed(each, is_stack), float(missing))
         for each, missing in zip(np.stack(contents, axis=1), lost, strict=True)
     ]
+
+
+def _refuse_if_too_large(what: str, steps: int, slots: int) -> None:
+    # Twice: as they come, and all in one array.
+    needed = 2 * slots * np.dtype("float32").itemsize
+    available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > available:
+        raise ValueError(
+            f"All that {what} may hold after each of {steps:,} symbols would take about "
+            f"{needed / 2**30:,.0f} GiB, and this machine has {available / 2**30:,.0f} GiB: "
+            "expected a shorter text, or a look at the tops alone, as in a table."
+        )
 
 
 def _trimmed(contents: np.ndarray, is_stack: bool) -> np.ndarray:

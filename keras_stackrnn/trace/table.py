@@ -1,6 +1,7 @@
 """A trace as a table for a terminal: the paper's columns, a row for each symbol."""
 
 import dataclasses
+import functools
 import unicodedata
 from collections.abc import Iterator, Sequence
 
@@ -21,8 +22,10 @@ CERTAIN = 0.9
 
 _GAP = "  "
 _NORMAL, _BOLD, _DIM, _RED = "0", "1", "2", "31"
-# Blue and yellow keep apart for every kind of colour vision.
-_ACTION_STYLES = {"PUSH": "34", "INSERT": "34", "POP": "33", "LEFT": "33", "RIGHT": "36"}
+# Blue and yellow keep apart for every kind of colour vision; a bright blue also on black.
+_ACTION_STYLES = {"PUSH": "94", "INSERT": "94", "POP": "33", "LEFT": "33", "RIGHT": "36"}
+# Shorter words for the columns, where signs take the place of actions.
+_SHORT = {"current": "read", "prediction": "pred."}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +39,7 @@ class _Column:
     header: str
     cells: list[_Cell]
 
-    @property
+    @functools.cached_property
     def width(self) -> int:
         return max(map(display_width, [self.header, *(cell.text for cell in self.cells)]))
 
@@ -45,15 +48,17 @@ def table_of(trace: Trace, width: int | None = None, colors: bool = False) -> st
     """The table, with what it is about above it, and what is not in it below.
 
     Memories that are shown by one action and one element throughout are folded into one line. If
-    it does not fit into `width`, actions become signs; if it still does not, memories are shown
-    some at a time.
+    it does not fit into `width`, words become shorter and actions signs; if it still does not,
+    memories are shown some at a time.
     """
     moving = [memory for memory in trace.memories if not is_idle(memory)]
     first = _symbol_columns(trace, colors)
-    blocks, signs = _fitting_blocks(first, moving, width)
+    whole = [*first, *_memory_columns(moving)]
+    signs = bool(moving) and width is not None and _table_width(whole) > width
+    blocks = _fitting_blocks(first, _sign_columns(moving), width) if signs else [whole]
     lines = [title_of(trace), ""]
     for block in blocks:
-        lines += [*_lines([*first, *block], colors), ""]
+        lines += [*_lines(block, colors), ""]
     lines += _closing_lines(trace, moving, signs)
     return "\n".join(lines) + "\n"
 
@@ -90,19 +95,17 @@ def _marked(symbol: str | None, is_known: bool, colors: bool) -> str:
     return f"[{text}]" if text and is_known and not colors else text
 
 
-def _fitting_blocks(first, memories, width) -> tuple[list[list[_Column]], bool]:
-    """The memories' columns, some at a time, and whether actions had to become signs."""
-    whole = _memory_columns(memories)
-    if width is None or not memories or _table_width([*first, *whole]) <= width:
-        return [whole], False
-    columns = _sign_columns(memories)
-    blocks, block = [], []
+def _fitting_blocks(
+    first: Sequence[_Column], columns: Sequence[_Column], width: int
+) -> list[list[_Column]]:
+    """The memories' columns, as many at a time as fit beside the first ones."""
+    first = [_Column(_SHORT.get(column.header, column.header), column.cells) for column in first]
+    blocks = [first]
     for column in columns:
-        if block and _table_width([*first, *block, column]) > width:
-            blocks.append(block)
-            block = []
-        block.append(column)
-    return [*blocks, block], True
+        if len(blocks[-1]) > len(first) and _table_width([*blocks[-1], column]) > width:
+            blocks.append(first)
+        blocks[-1] = [*blocks[-1], column]
+    return blocks
 
 
 def _memory_columns(memories: Sequence[MemoryTrace]) -> list[_Column]:
@@ -179,7 +182,7 @@ def _closing_lines(trace: Trace, moving: Sequence[MemoryTrace], signs: bool) -> 
     lines += [
         f"{memory.name} lost {memory.lost:.1f} elements past its capacity of {memory.capacity}."
         for memory in trace.memories
-        if memory.capacity is not None and memory.lost >= 0.05
+        if memory.lost >= 0.05
     ]
     if trace.deterministic is not None and any(trace.predictions):
         known = [step for step in range(len(trace.symbols)) if trace.deterministic[step]]

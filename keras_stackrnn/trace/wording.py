@@ -36,13 +36,16 @@ def is_unused(memory: MemoryTrace) -> bool:
 
 
 def has_no_effect(memory: MemoryTrace, step: int) -> bool:
-    """Whether the action changed nothing: NO-OP, or POP of an empty stack."""
+    """Whether the action changed nothing: NO-OP, or taking from a memory that is empty."""
     action = memory.taken[step]
     if action == "NO-OP":
         return True
     before = step + 1 if memory.backwards else step - 1
     was_empty = not 0 <= before < len(memory.tops) or memory.tops[before, 0] < _NEARLY_EMPTY
-    return action == "POP" and was_empty and memory.tops[step, 0] < _NEARLY_EMPTY
+    if not was_empty or memory.tops[step, 0] > _NEARLY_EMPTY:
+        return False
+    # A list with nothing at its head may hold elements elsewhere, once there are any.
+    return action == "POP" or (action in ("LEFT", "RIGHT") and not memory.was_written(step))
 
 
 def idle_words(memories: Sequence[MemoryTrace]) -> list[str]:

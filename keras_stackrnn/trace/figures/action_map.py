@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from keras_stackrnn.memory import EMPTY
 from keras_stackrnn.trace.figures import style
 from keras_stackrnn.trace.record import MemoryTrace, Trace
 from keras_stackrnn.trace.wording import (
@@ -133,9 +134,16 @@ def _notes(memories, idle: Sequence[MemoryTrace], page_width: float) -> list[str
     kinds = {memory.kind for memory in memories}
     places = {"stack": "on top of a stack", "list": "at the head of a list"}
     where = " or ".join(place for kind, place in places.items() if kind in kinds)
-    notes = [f"The number is the element {where} afterwards, ∅ if empty.", *idle_words(idle)]
+    empty = "∅ if empty"
+    if any(_is_partly_empty(memory.tops[:, 0]).any() for memory in memories):
+        empty += ", below 0 if partly so"
+    notes = [f"The number is the element {where} afterwards, {empty}.", *idle_words(idle)]
     letters = int((page_width - _MARGIN - _EDGE) / style.text_width("n", 7.5))
     return [line for note in notes for line in textwrap.wrap(note, letters)]
+
+
+def _is_partly_empty(tops: np.ndarray) -> np.ndarray:
+    return (tops > EMPTY + 0.005) & (tops <= -0.005)
 
 
 def _sign(action: str) -> str:
