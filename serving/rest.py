@@ -1,10 +1,13 @@
 """The REST API of TensorFlow Serving, and its metrics page, over the same service as gRPC."""
 
 import asyncio
+import concurrent.futures
+import contextlib
 import json
 import re
+import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from aiohttp import web
@@ -19,16 +22,18 @@ from tensorflow_serving.apis import (
 )
 
 from keras_stackrnn.serving import json_tensors, metrics, predict, status
+from keras_stackrnn.serving.batching import Waiter
 from keras_stackrnn.serving.service import Caller, Service
 
 _MODEL = r"/v1/models/(?P<name>[^/:]+)(?:/(?:versions/(?P<version>\d+)|labels/(?P<label>[^/:]+)))?"
 _INFERENCE_PATH = re.compile(_MODEL + r":(?P<method>predict|classify|regress)")
 _STATUS_PATH = re.compile(_MODEL + r"(?P<metadata>/metadata)?")
-_LARGE_BODY_BYTES = 65536
 
 
 class RestServer:
-    """Answers HTTP requests on the running event loop.
+    """Answers HTTP requests, on threads of its own.
+
+    An event loop reads and writes; what takes long is done on other threads.
 
     Args:
         service: answers the requests behind them.
@@ -50,7 +55,7 @@ class RestServer:
         self._timeout_seconds = timeout_seconds
         self._max_inflight_requests = max_inflight_requests
         self._prometheus_path = prometheus_path
-        self._methods: dict[str, Callable[..., Awaitable[dict]]] = {
+        self._methods: dict[str, Callable[..., dict]] = {
             "predict": self._predict,
             "classify": self._classify,
             "regress": self._regress,
@@ -59,9 +64,31 @@ class RestServer:
         application = web.Application(client_max_size=max_body_bytes)
         application.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(application, access_log=None)
+        self._pool = concurrent.futures.ThreadPoolExecutor(max_inflight_requests, "rest")
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="rest", daemon=True)
 
-    async def start(self, host: str, port: int) -> int:
+    def start(self, host: str, port: int) -> int:
         """Listens on `host`; returns the port, which is any free one when `port` is 0."""
+        self._thread.start()
+        return self._on_loop(self._listen(host, port))
+
+    def stop(self, grace_seconds: float) -> None:
+        """Takes no new requests, and lets those under way finish.
+
+        Args:
+            grace_seconds: those that take longer are broken off.
+        """
+        self._on_loop(self._drain(grace_seconds))
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._pool.shutdown(wait=False)
+
+    def _on_loop(self, coroutine: Coroutine) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    async def _listen(self, host: str, port: int) -> int:
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, host, port).start()
@@ -69,9 +96,13 @@ class RestServer:
             raise ValueError(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
         return self._runner.addresses[0][1]
 
-    async def stop(self) -> None:
-        """Takes no new requests and answers those under way."""
-        await self._runner.cleanup()
+    async def _drain(self, grace_seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._runner.cleanup(), grace_seconds)
+        unfinished = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in unfinished:
+            task.cancel()
+        await asyncio.gather(*unfinished, return_exceptions=True)
 
     async def _handle(self, request: web.Request) -> web.Response:
         if request.path == self._prometheus_path and request.method == "GET":
@@ -84,7 +115,9 @@ class RestServer:
                     f"Too many requests in flight: at most {self._max_inflight_requests} are taken"
                 )
             body = await request.read()
-            return _json_response(await self._answer(request.method, request.path, body), 200)
+            return await self._loop.run_in_executor(
+                self._pool, self._answer, request.method, request.path, body
+            )
         except web.HTTPException as error:
             return _json_response({"error": f"{error.status} {error.reason}"}, error.status)
         except Exception as error:
@@ -93,25 +126,22 @@ class RestServer:
         finally:
             self._inflight -= 1
 
-    async def _answer(self, method: str, path: str, body: bytes) -> dict:
+    def _answer(self, method: str, path: str, body: bytes) -> web.Response:
+        return _json_response(self._content(method, path, body), 200)
+
+    def _content(self, method: str, path: str, body: bytes) -> dict:
         if method == "POST" and (match := _INFERENCE_PATH.fullmatch(path)):
-            caller = Caller("REST", time.monotonic() + self._timeout_seconds)
-            try:
-                async with asyncio.timeout(self._timeout_seconds):
-                    return await self._methods[match["method"]](_spec(match), body, caller)
-            except TimeoutError as error:
-                raise status.deadline_exceeded(
-                    f"No answer within {self._timeout_seconds:g} s"
-                ) from error
+            caller = Caller("REST", Waiter(time.monotonic() + self._timeout_seconds))
+            return self._methods[match["method"]](_spec(match), body, caller)
         if method == "GET" and (match := _STATUS_PATH.fullmatch(path)):
             answer = self._metadata if match["metadata"] else self._status
-            return await answer(_spec(match))
+            return answer(_spec(match))
         if path.startswith("/v1/"):
             raise status.invalid_argument(f"Malformed request: {method} {path}")
         raise web.HTTPNotFound
 
-    async def _predict(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
-        document = await _aside(body, json_tensors.parse, body)
+    def _predict(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
+        document = json_tensors.parse(body)
         spec.signature_name = json_tensors.signature_name(document)
         request = predict_pb2.PredictRequest(model_spec=spec)
         with self._service.models.lease(spec) as servable:
@@ -123,16 +153,16 @@ class RestServer:
             infos = dict(servable.model.signatures[name].definition.inputs)
         if not infos:
             raise status.invalid_argument(f"Failed to get input map for signature: {name}")
-        inputs, as_rows = await _aside(body, json_tensors.read_inputs, document, infos)
+        inputs, as_rows = json_tensors.read_inputs(document, infos)
         for name, proto in inputs.items():
             request.inputs[name].CopyFrom(proto)
-        response = await self._service.predict(request, caller)
-        return await _aside(body, json_tensors.write_outputs, response.outputs, as_rows)
+        response = self._service.predict(request, caller)
+        return json_tensors.write_outputs(response.outputs, as_rows)
 
-    async def _classify(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
+    def _classify(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
         request = classification_pb2.ClassificationRequest(model_spec=spec)
         _read_examples(body, "classify", request)
-        response = await self._service.classify(request, caller)
+        response = self._service.classify(request, caller)
         return {
             "results": [
                 [[entry.label, json_tensors.as_number(entry.score)] for entry in row.classes]
@@ -140,23 +170,23 @@ class RestServer:
             ]
         }
 
-    async def _regress(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
+    def _regress(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
         request = regression_pb2.RegressionRequest(model_spec=spec)
         _read_examples(body, "regress", request)
-        response = await self._service.regress(request, caller)
+        response = self._service.regress(request, caller)
         return {
             "results": [json_tensors.as_number(row.value) for row in response.result.regressions]
         }
 
-    async def _status(self, spec: model_pb2.ModelSpec) -> dict:
+    def _status(self, spec: model_pb2.ModelSpec) -> dict:
         request = get_model_status_pb2.GetModelStatusRequest(model_spec=spec)
-        return _to_dict(await self._service.get_model_status(request))
+        return _to_dict(self._service.get_model_status(request))
 
-    async def _metadata(self, spec: model_pb2.ModelSpec) -> dict:
+    def _metadata(self, spec: model_pb2.ModelSpec) -> dict:
         request = get_model_metadata_pb2.GetModelMetadataRequest(
             model_spec=spec, metadata_field=["signature_def"]
         )
-        response = await self._service.get_model_metadata(request)
+        response = self._service.get_model_metadata(request)
         signature_map = get_model_metadata_pb2.SignatureDefMap()
         response.metadata["signature_def"].Unpack(signature_map)
         return {
@@ -182,13 +212,6 @@ def _read_examples(body: bytes, method: str, request) -> None:
     document = json_tensors.parse(body)
     request.model_spec.signature_name = json_tensors.signature_name(document)
     json_tensors.read_examples(document, method, request.input)
-
-
-async def _aside(body: bytes, function: Callable, *arguments) -> Any:
-    """Calls `function`, on a thread when the body is large: the loop has others to serve."""
-    if len(body) > _LARGE_BODY_BYTES:
-        return await asyncio.to_thread(function, *arguments)
-    return function(*arguments)
 
 
 def _to_dict(message) -> dict:

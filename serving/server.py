@@ -4,21 +4,22 @@ python -m keras_stackrnn.serving.server --model_name=anbn --model_base_path=/mod
 python -m keras_stackrnn.serving.server --model_config_file=models.config --rest_api_port=8501
 """
 
-import asyncio
+import concurrent.futures
 import dataclasses
 import functools
 import gc
 import logging
+import os
 import pathlib
 import signal
 import sys
 import threading
-from collections.abc import Coroutine
 
 import grpc
 import tensorflow as tf
 from absl import app, flags
 from absl import logging as absl_logging
+from grpc_health.v1 import health
 
 from keras_stackrnn.serving import config, grpc_services, models, status, warmup
 from keras_stackrnn.serving.batching import BatchingOptions, BatchingRunner, DirectRunner
@@ -30,6 +31,8 @@ from keras_stackrnn.serving.service import Service
 logger = logging.getLogger(__name__)
 
 _HEALTH_SECONDS = 0.5
+# Calls beside inference that are answered at a time: status, metadata, reloads, reflection, health.
+_OTHER_CALLS = 100
 # How long a `with` block waits for requests under way when it ends.
 _GRACE_SECONDS = 5.0
 
@@ -51,22 +54,13 @@ class ServerOptions:
     rest_api_timeout_seconds: float = 30.0
     max_message_bytes: int = 64 * 2**20
     max_inflight_requests: int = 1000
-    num_run_threads: int = 16
-
-
-@functools.cache
-def _event_loop() -> asyncio.AbstractEventLoop:
-    """Returns the loop of all servers in this process, on a thread of its own.
-
-    gRPC's asyncio side polls for one loop only.
-    """
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="event-loop", daemon=True).start()
-    return loop
+    max_simultaneous_runs: int = 16
+    tensorflow_inter_op_parallelism: int = 0
+    tensorflow_intra_op_parallelism: int = 0
 
 
 class ModelServer:
-    """A server in this process; it answers on a thread of its own.
+    """A server in this process; it answers on threads of its own.
 
     Args:
         options: see `ServerOptions`.
@@ -83,7 +77,7 @@ class ModelServer:
         if options.batching:
             self._runner = BatchingRunner(options.batching)
         else:
-            self._runner = DirectRunner(options.num_run_threads)
+            self._runner = DirectRunner(options.max_simultaneous_runs)
         self.service = Service(
             self.models,
             self._runner,
@@ -93,16 +87,18 @@ class ModelServer:
         )
         self.port: int | None = None
         self.rest_api_port: int | None = None
-        self._grpc_server: grpc.aio.Server | None = None
+        self._grpc_server: grpc.Server | None = None
         self._rest_server: RestServer | None = None
-        self._health = None
-        self._health_updates: asyncio.Task | None = None
+        self._health: health.HealthServicer | None = None
+        self._stopping = threading.Event()
 
     def start(self) -> None:
         """Loads the models, then opens the ports: who can connect can be served."""
         self.models.reload(self._options.models)
         self.models.start_polling()
-        self._on_loop(self._listen())
+        self._start_grpc()
+        if self._options.rest_api_port is not None:
+            self._start_rest()
 
     def stop(self, grace_seconds: float) -> None:
         """Takes no new requests, lets those under way finish, and unloads the models.
@@ -110,7 +106,14 @@ class ModelServer:
         Args:
             grace_seconds: requests that take longer are broken off.
         """
-        self._on_loop(self._drain(grace_seconds))
+        self._stopping.set()
+        if self._health:
+            self._health.enter_graceful_shutdown()
+        ended = self._grpc_server.stop(grace_seconds) if self._grpc_server else None
+        if self._rest_server:
+            self._rest_server.stop(grace_seconds)
+        if ended:
+            ended.wait()
         self.models.close()
         self._runner.close()
 
@@ -125,11 +128,8 @@ class ModelServer:
     def __exit__(self, *error) -> None:
         self.stop(_GRACE_SECONDS)
 
-    def _on_loop(self, coroutine: Coroutine) -> None:
-        asyncio.run_coroutine_threadsafe(coroutine, _event_loop()).result()
-
     def _load(self, path: pathlib.Path) -> SavedModel:
-        model = SavedModel(path, _session_config(self._options.batching))
+        model = SavedModel(path, _session_config(self._options))
         try:
             warmup.warm_up(model, self._options.max_message_bytes)
         except BaseException:
@@ -137,37 +137,26 @@ class ModelServer:
             raise
         return model
 
-    async def _listen(self) -> None:
-        await self._start_grpc()
-        if self._options.rest_api_port is not None:
-            await self._start_rest()
-
-    async def _drain(self, grace_seconds: float) -> None:
-        if self._health_updates:
-            self._health_updates.cancel()
-            await grpc_services.set_health(self._health, serving=False)
-        stops = []
-        if self._grpc_server:
-            stops.append(self._grpc_server.stop(grace_seconds))
-        if self._rest_server:
-            stops.append(self._rest_server.stop())
-        await asyncio.gather(*stops)
-
-    async def _start_grpc(self) -> None:
+    def _start_grpc(self) -> None:
         options = self._options
-        server = grpc.aio.server(
+        # A request keeps its thread until it is answered. grpcio's asyncio server does without, and
+        # takes twice the time for a request.
+        num_threads = options.max_inflight_requests + _OTHER_CALLS
+        server = grpc.server(
+            concurrent.futures.ThreadPoolExecutor(num_threads, "grpc"),
+            maximum_concurrent_rpcs=num_threads,
             options=[
                 ("grpc.max_receive_message_length", options.max_message_bytes),
                 ("grpc.max_send_message_length", -1),
                 # Otherwise a second server on the same port would silently take half the requests.
                 ("grpc.so_reuseport", 0),
-            ]
+            ],
         )
         grpc_services.add_services(server, self.service)
         if options.health_service:
             self._health = grpc_services.add_health(server)
-            await grpc_services.set_health(self._health, self.models.all_available())
-            self._health_updates = asyncio.create_task(self._update_health())
+            grpc_services.set_health(self._health, self.models.all_available())
+            threading.Thread(target=self._update_health, name="health", daemon=True).start()
         if options.port is not None:
             address = f"{options.host}:{options.port}"
             try:
@@ -182,10 +171,10 @@ class ModelServer:
         if options.grpc_socket_path:
             server.add_insecure_port(f"unix:{options.grpc_socket_path}")
             logger.info("Running gRPC ModelServer at UNIX socket %s ...", options.grpc_socket_path)
-        await server.start()
+        server.start()
         self._grpc_server = server
 
-    async def _start_rest(self) -> None:
+    def _start_rest(self) -> None:
         options = self._options
         self._rest_server = RestServer(
             self.service,
@@ -194,25 +183,31 @@ class ModelServer:
             options.max_inflight_requests,
             options.prometheus_path,
         )
-        self.rest_api_port = await self._rest_server.start(options.host, options.rest_api_port)
+        self.rest_api_port = self._rest_server.start(options.host, options.rest_api_port)
         logger.info("Exporting HTTP/REST API at:%s:%d ...", options.host, self.rest_api_port)
 
-    async def _update_health(self) -> None:
-        while True:
-            await asyncio.sleep(_HEALTH_SECONDS)
-            await grpc_services.set_health(self._health, self.models.all_available())
+    def _update_health(self) -> None:
+        while not self._stopping.wait(_HEALTH_SECONDS):
+            grpc_services.set_health(self._health, self.models.all_available())
 
 
-def _session_config(batching: BatchingOptions | None) -> tf.compat.v1.ConfigProto | None:
+def _session_config(options: ServerOptions) -> tf.compat.v1.ConfigProto:
     """Gives a model as many threads as batches of it run at a time.
 
-    TensorFlow's own choice, one for each core, hands a graph's small operations from thread to
-    thread: on two cores a seventh of the requests a second went into that.
+    TensorFlow's own choice, one for each core, hands a graph's small operations, and halves of
+    them, from thread to thread: on two cores that are busy with the network, too, that takes more
+    time than it saves. The cores beside the network's are shared out among the batches.
     """
-    if batching is None:
-        return None
+    inter_op = options.tensorflow_inter_op_parallelism
+    intra_op = options.tensorflow_intra_op_parallelism
+    if options.batching:
+        batches = options.batching.num_batch_threads
+        inter_op = inter_op or batches
+        intra_op = intra_op or max(1, ((os.cpu_count() or 1) - 1) // batches)
     return tf.compat.v1.ConfigProto(
-        inter_op_parallelism_threads=batching.num_batch_threads, use_per_session_threads=True
+        inter_op_parallelism_threads=inter_op,
+        intra_op_parallelism_threads=intra_op,
+        use_per_session_threads=bool(inter_op),
     )
 
 
@@ -274,6 +269,8 @@ def define_flags(values: flags.FlagValues) -> None:
     # How to serve.
     switch("enable_batching", False, "Run concurrent requests together.")
     text("batching_parameters_file", "", "Text BatchingParameters.")
+    integer("tensorflow_inter_op_parallelism", 0, "Operations at a time; 0: as fits the batches.")
+    integer("tensorflow_intra_op_parallelism", 0, "Threads of an operation; 0: as fits.")
     text("monitoring_config_file", "", "Text MonitoringConfig: Prometheus on REST.")
     switch("enable_grpc_healthcheck_service", False, "Answer grpc.health.v1.Health.")
     integer("max_message_bytes", 64 * 2**20, "Largest request, and largest tensor in it.")
@@ -332,6 +329,8 @@ def options_from_flags(values: flags.FlagValues) -> ServerOptions:
         rest_api_timeout_seconds=values.rest_api_timeout_in_ms / 1000,
         max_message_bytes=values.max_message_bytes,
         max_inflight_requests=values.max_inflight_requests,
+        tensorflow_inter_op_parallelism=values.tensorflow_inter_op_parallelism,
+        tensorflow_intra_op_parallelism=values.tensorflow_intra_op_parallelism,
     )
 
 

@@ -143,12 +143,12 @@ class MemoryLayer:
         """A step that works with the weights as they are now: a loop then reads them once."""
         cell = self.cell
         memory_kernel = tf.convert_to_tensor(cell.memory_kernel)
-        control_kernel = tf.transpose(tf.concat([cell.action_kernel, cell.write_kernel], axis=1))
+        control_kernel = tf.transpose(_of_controls(cell, cell.action_kernel, cell.write_kernel))
         recurrent_kernel = control_bias = None
         if cell.use_recurrent_kernel:
             recurrent_kernel = tf.convert_to_tensor(cell.recurrent_kernel)
         if cell.use_bias:
-            control_bias = tf.concat([cell.action_bias, cell.write_bias], axis=0)[:, None]
+            control_bias = _of_controls(cell, cell.action_bias, cell.write_bias)[:, None]
 
         def step(inputs, carried, alive):
             read = tf.reshape(carried.read, [memory_kernel.shape[0], -1])
@@ -159,9 +159,9 @@ class MemoryLayer:
             controls = tf.matmul(control_kernel, hidden, transpose_b=True)
             if control_bias is not None:
                 controls += control_bias
-            *logits, value = tf.unstack(tf.reshape(controls, [len(cell.actions) + 1, -1]))
+            controls = tf.reshape(controls, [control_kernel.shape[0] // self.memories, -1])
             alive_lanes = None if alive is None else tf.tile(alive, [self.memories])
-            memory, actions = carried.memory.act(cell, logits, tf.sigmoid(value), alive_lanes)
+            memory, actions = carried.memory.act(cell, controls, alive_lanes)
             if alive is not None:
                 hidden = tf.where(alive[:, None], hidden, carried.hidden)
             return _Carried(hidden, memory.read(cell), memory), actions
@@ -184,6 +184,14 @@ class MemoryLayer:
         slots = tf.transpose(tf.reshape(rows, [depth * self.memories, batch]))
         states = (carried.hidden, slots, tf.fill([batch], depth))
         return dict(zip(self._names, states, strict=True))
+
+
+def _of_controls(cell, of_actions, of_writing):
+    """The kernels, or biases, of `controls`; of two actions the difference is all that counts."""
+    if len(cell.actions) == 2:
+        first, second = tf.split(of_actions, 2, axis=-1)
+        of_actions = first - second
+    return tf.concat([of_actions, of_writing], axis=-1)
 
 
 class _Carried(NamedTuple):

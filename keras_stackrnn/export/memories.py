@@ -5,9 +5,10 @@ long each of them takes. So these are other classes than the compiled kernels' `
 `Heap`: they know that nothing is ever lost, and that there is room for every step to come.
 
 Memories are given and given back as `[rows, lanes]`, a lane being one memory of one batch element.
-`act` takes the logits of each action and the value to write, each `[lanes]`; lanes that are not
-`alive` stay as they are, and `alive` may be `None`, for all of them. `read` gives
-`[read_depth, lanes]`.
+`act` takes `controls`, `[…, lanes]`: a row of logits for each action, or, of two actions, one row
+that is the difference of theirs; and the value to write, before its sigmoid. It gives the memory
+after that, and the weight of each action, `[actions, lanes]`. Lanes that are not `alive` stay as
+they are, and `alive` may be `None`, for all of them. `read` gives `[read_depth, lanes]`.
 """
 
 from typing import NamedTuple
@@ -28,8 +29,8 @@ def memory_of(cell, rows, steps):
     return kind.of(cell, rows, steps)
 
 
-class SoftStack(NamedTuple):
-    """A mixture, top first, one row deeper after every step.
+class SoftMemory(NamedTuple):
+    """A mixture of what each action alone would leave; it grows with every step.
 
     `edge` is two empty rows, made once.
     """
@@ -41,54 +42,47 @@ class SoftStack(NamedTuple):
     def of(cls, cell, rows, steps):
         return cls(rows, _empty_rows(2, rows))
 
-    def read(self, cell):
-        return self.slots[: cell.read_depth]
-
-    def act(self, cell, logits, value, alive):
-        weights = _weights(logits)
-        # Seen two rows apart, these are the stack after PUSH and after POP.
-        padded = tf.concat([value[None], self.slots, self.edge], axis=0)
-        moves = [padded[:-2], padded[2:], padded[1:-1]][: len(weights)]
+    def act(self, cell, controls, alive):
+        weights, value = _weights_and_value(controls)
+        moves = self._moves(value)
         after = _mix(weights, moves)
         if alive is not None:
-            after = tf.where(alive, after, padded[1:-1])
-        return self._replace(slots=after), weights
+            after = tf.where(alive, after, moves[-1])
+        return self._replace(slots=after), tf.concat(weights, axis=0)
+
+    def _moves(self, value):
+        """What each action alone would leave, NO-OP last, whether or not the cell has it."""
+        raise NotImplementedError
 
     def rows(self, cell):
         return self.slots
 
 
-class SoftList(NamedTuple):
-    """A mixture from left to right, a row longer at both ends after every step.
+class SoftStack(SoftMemory):
+    """Top first, one row deeper after every step."""
 
-    `edge` is two empty rows, made once.
-    """
+    def read(self, cell):
+        return self.slots[: cell.read_depth]
 
-    slots: tf.Tensor
-    edge: tf.Tensor
+    def _moves(self, value):
+        # Seen two rows apart, these are the stack after PUSH and after POP.
+        padded = tf.concat([value, self.slots, self.edge], axis=0)
+        return [padded[:-2], padded[2:], padded[1:-1]]
 
-    @classmethod
-    def of(cls, cell, rows, steps):
-        return cls(rows, _empty_rows(2, rows))
+
+class SoftList(SoftMemory):
+    """From left to right, a row longer at both ends after every step."""
 
     def read(self, cell):
         kind = topology_of(cell)
         return kind.read(self.slots, kind.head(tf.shape(self.slots)[0]))
 
-    def act(self, cell, logits, value, alive):
-        weights = _weights(logits)
+    def _moves(self, value):
         # Seen two rows apart, these are the list after LEFT and after RIGHT.
         padded = tf.concat([self.edge, self.slots, self.edge], axis=0)
         head = list_head(tf.shape(self.slots)[0]) + 1
-        inserted = tf.concat([padded[2 : head + 2], value[None], padded[head + 2 : -1]], axis=0)
-        moves = [inserted, padded[:-2], padded[2:], padded[1:-1]][: len(weights)]
-        after = _mix(weights, moves)
-        if alive is not None:
-            after = tf.where(alive, after, padded[1:-1])
-        return self._replace(slots=after), weights
-
-    def rows(self, cell):
-        return self.slots
+        inserted = tf.concat([padded[2 : head + 2], value, padded[head + 2 : -1]], axis=0)
+        return [inserted, padded[:-2], padded[2:], padded[1:-1]]
 
 
 class Pile(NamedTuple):
@@ -152,15 +146,15 @@ class RoundedStack(NamedTuple):
     def read(self, cell):
         return self.pile.read(cell.read_depth)
 
-    def act(self, cell, logits, value, alive):
-        taken = _taken(logits)
+    def act(self, cell, controls, alive):
+        taken, value = _taken_and_value(controls)
         pile, above, below = self.pile.offered(value)
         if cell.no_op:
             below = tf.where(taken[1], below, pile.top)
         top = tf.where(taken[0], above, below)
         if alive is not None:
             top = tf.where(alive, top, pile.top)
-        return RoundedStack(pile._replace(top=top)), _as_weights(taken, value)
+        return RoundedStack(pile._replace(top=top)), tf.cast(tf.stack(taken), value.dtype)
 
     def rows(self, cell):
         return self.pile.rows(tf.maximum(self.pile.depth(), cell.read_depth))
@@ -186,8 +180,8 @@ class RoundedList(NamedTuple):
         neighbours = [sides[i % 2].element(i // 2) for i in range(cell.read_depth - 1)]
         return tf.stack([self.head, *neighbours])
 
-    def act(self, cell, logits, value, alive):
-        taken = _taken(logits)
+    def act(self, cell, controls, alive):
+        taken, value = _taken_and_value(controls)
         insert, to_left, to_right = taken[:3]
         if alive is not None:
             insert, to_left, to_right = (each & alive for each in taken[:3])
@@ -200,7 +194,7 @@ class RoundedList(NamedTuple):
         head = tf.where(insert, value, self.head)
         head = tf.where(to_left, left.element(0), tf.where(to_right, right.element(0), head))
         after = RoundedList(left._replace(top=left_top), head, right._replace(top=right_top))
-        return after, _as_weights(taken, value)
+        return after, tf.cast(tf.stack(taken), value.dtype)
 
     def rows(self, cell):
         depth = tf.maximum(tf.maximum(self.left.depth(), self.right.depth()), cell.read_depth // 2)
@@ -212,37 +206,35 @@ def _empty_rows(count, rows):
     return tf.fill([count, tf.shape(rows)[1]], tf.constant(EMPTY, rows.dtype))
 
 
-def _weights(logits):
-    """Each action's weight, adding up to exactly 1 as those of `action_weights` do."""
-    if len(logits) > 2:
-        return tf.unstack(action_weights(tf.stack(logits)[None])[0])
-    first = tf.sigmoid(logits[0] - logits[1])
-    return [first, 1 - first]
+def _weights_and_value(controls):
+    """Each action's weight and the value to write, each `[1, lanes]`; the weights add up to exactly
+    1, as those of `action_weights` do."""
+    if controls.shape[0] == 2:
+        first, value = tf.split(tf.sigmoid(controls), 2)
+        return [first, 1 - first], value
+    weights = action_weights(controls[None, :-1])[0]
+    return tf.split(weights, weights.shape[0]), tf.sigmoid(controls[-1:])
 
 
 def _mix(weights, moves):
     """Adds up what each action alone would leave, each by its weight.
 
-    Of more than two actions a plain sum did not keep empty slots exactly empty in a session that
-    folds constants, as sessions do, though it did in one that does not. As differences to the last
-    action's they stay empty in whatever order they are added up.
+    As differences to the last action's: so empty slots stay exactly empty in whatever order they
+    are added up, and a session that folds constants, as sessions do, changes the order.
     """
-    if len(moves) == 2:
-        return weights[0] * moves[0] + weights[1] * moves[1]
-    total = moves[-1]
-    for weight, move in zip(weights[:-1], moves[:-1], strict=True):
-        total += weight * (move - moves[-1])
+    *others, last = moves[: len(weights)]
+    total = last
+    for weight, move in zip(weights[:-1], others, strict=True):
+        total += weight * (move - last)
     return total
 
 
-def _taken(logits):
-    """Whether each action is the most probable; of equals it is the first."""
-    if len(logits) > 2:
-        action = tf.argmax(tf.stack(logits), axis=0, output_type=tf.int32)
-        return [tf.equal(action, i) for i in range(len(logits))]
-    first = logits[0] >= logits[1]
-    return [first, ~first]
-
-
-def _as_weights(taken, value):
-    return [tf.cast(each, value.dtype) for each in taken]
+def _taken_and_value(controls):
+    """Whether each action is the most probable, of equals the first, and the value to write, each
+    `[lanes]`."""
+    *logits, value = tf.unstack(controls)
+    if len(logits) == 1:
+        first = logits[0] >= 0
+        return [first, ~first], tf.sigmoid(value)
+    action = tf.argmax(controls[:-1], axis=0, output_type=tf.int32)
+    return [tf.equal(action, i) for i in range(len(logits))], tf.sigmoid(value)

@@ -79,7 +79,10 @@ class Reader:
         iterations = -(-longest(lengths) // _STEPS_AT_ONCE)
         steps = iterations * _STEPS_AT_ONCE
         missing = tf.maximum(steps - tf.shape(tokens)[1], 0)
-        inputs = self.inputs(tf.transpose(tf.pad(tokens, [[0, 0], [0, missing]])))
+        inputs = self.inputs(tf.transpose(tf.pad(tokens, [[0, 0], [0, missing]]))[:steps])
+        inputs = tf.reshape(
+            inputs, tf.concat([[iterations, _STEPS_AT_ONCE], tf.shape(inputs)[1:]], axis=0)
+        )
         carried = self.begin(states, steps)
         advance = self.stepper()
 
@@ -87,7 +90,7 @@ class Reader:
             kept = [self.hidden(carried)]
             if traced:
                 pairs = list(zip(self.layers, carried, strict=True))
-                kept += [tf.stack(each) for each in actions]
+                kept += actions
                 kept += [layer.tops(state) for layer, state in pairs]
                 kept += [layer.hidden(state) for layer, state in pairs]
             return kept
@@ -100,12 +103,12 @@ class Reader:
         ]
 
         def iterate(t, carried, records):
-            for _ in range(_STEPS_AT_ONCE):
+            for now in tf.unstack(tf.gather(inputs, t // _STEPS_AT_ONCE), _STEPS_AT_ONCE):
                 alive = t < lengths if stops else None
-                carried, actions = advance(tf.gather(inputs, t), carried, alive)
+                carried, actions = advance(now, carried, alive)
                 t += 1
-                now = zip(records, record(carried, actions), strict=True)
-                records = [array.write(t, each) for array, each in now]
+                pairs = zip(records, record(carried, actions), strict=True)
+                records = [array.write(t, each) for array, each in pairs]
             return t, carried, records
 
         _, carried, records = loop(steps, iterate, (0, carried, records))
@@ -113,7 +116,7 @@ class Reader:
 
     def _no_actions(self, batch):
         cell = self.layers[0].cell
-        return [tf.zeros([cell.num_memories * batch])] * len(cell.actions)
+        return tf.zeros([len(cell.actions), cell.num_memories * batch])
 
     def hidden(self, carried):
         """The hidden units that the prediction is made from."""
