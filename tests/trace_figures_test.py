@@ -138,6 +138,20 @@ def test_a_memory_map_shows_the_elements_that_are_there(counted):
     assert figure.axes[0].texts[0].get_text() == "stack1 of anbn: 4 symbols, soft actions"
 
 
+def test_a_memory_map_of_a_long_text_is_an_image_above_which_runs_are_named():
+    record = trace(counter(rounding=True), "a" * 100 + "b" * 100)
+    [axes] = record.plot(kind="memory").axes
+    [image] = axes.images
+    pixels = image.get_array()
+    assert pixels.shape == (100, 200, 3)
+    is_empty = (pixels == 1).all(axis=2)
+    assert (~is_empty).sum(axis=0).tolist() == [*range(1, 101), *range(99, -1, -1)]
+    words = words_of(axes.figure)
+    assert "a \N{MULTIPLICATION SIGN} 100" in words
+    assert "b \N{MULTIPLICATION SIGN} 100" in words
+    assert "a" not in words
+
+
 def test_a_probability_map_frames_what_came(counted):
     frames = [
         patch

@@ -149,6 +149,12 @@ def test_uncertain_actions_are_in_lower_case():
     assert lines[-1] == "An action in lower case has a weight below 0.9."
 
 
+def test_of_one_symbol_there_is_little_to_say():
+    lines = lines_of(trace(counter(), "a"))
+    assert lines[0] == "anbn: 1 symbol, soft actions"
+    assert lines[-1] == "stack1: always PUSH, top 0.50"  # and nothing that could be predicted
+
+
 def test_lost_elements_are_told():
     lines = lines_of(trace(counter(capacity=2), "aaaaabbbbb"))
     assert "stack1 lost 3.0 elements past its capacity of 2." in lines

@@ -187,5 +187,6 @@ def _closing_lines(trace: Trace, moving: Sequence[MemoryTrace], signs: bool) -> 
     if trace.deterministic is not None and any(trace.predictions):
         known = [step for step in range(len(trace.symbols)) if trace.deterministic[step]]
         right = sum(not trace.is_wrong(step) for step in known)
-        lines.append(f"{right} of {len(known)} predictable symbols right.")
+        if known:
+            lines.append(f"{right} of {len(known)} predictable symbols right.")
     return lines

@@ -19,7 +19,8 @@ def title_of(trace: Trace) -> str:
     """What was traced, in one line."""
     actions = "rounded actions" if trace.rounded else "soft actions"
     forced = f", forced: {trace.forced}" if trace.forced else ""
-    return f"{trace.title}: {len(trace.symbols)} symbols, {actions}{forced}"
+    count = len(trace.symbols)
+    return f"{trace.title}: {count} symbol{'s' * (count > 1)}, {actions}{forced}"
 
 
 def is_idle(memory: MemoryTrace) -> bool:

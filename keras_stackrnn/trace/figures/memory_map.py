@@ -14,6 +14,7 @@ from keras_stackrnn.trace.wording import title_of
 _COLORS = colormaps["cividis"]
 _LARGEST_ROW, _TALLEST = 0.24, 4.5
 _SMALLEST_ROW_WITH_TEXT = 0.13
+_SMALLEST_CELL_WITH_EDGES = 0.04
 # Slots that hold less than this of an element are left white.
 _NOTHING = 0.02
 
@@ -38,19 +39,11 @@ def memory_map(trace: Trace, name: str) -> Figure:
     page_width = max(margin + len(trace.symbols) * width + edge, 5.0)
     axes = style.sheet(page_width, top + max(len(rows) * height, 1.05) + 0.2)
     axes.text(0.12, 0.12, f"{name} of {title_of(trace)}", size=9, va="top", weight="bold")
-    for step, symbol in enumerate(trace.symbols):
-        x = margin + step * width
-        style.write_symbol(axes, x + width / 2, top - 0.05, symbol, width)
-        for row, value in enumerate(contents[step]):
-            fullness = min(value - EMPTY, 1.0)
-            if fullness < _NOTHING:
-                continue
-            color = style.blended(_COLORS(np.clip(value, 0, 1)), fullness)
-            y = top + row * height
-            style.fill(axes, x, y, width, height, color, linewidth=min(0.8, 4 * height))
-            if height >= _SMALLEST_ROW_WITH_TEXT and width >= 0.2:
-                text = {"size": 6.5, "ha": "center", "va": "center", "color": style.ink_on(color)}
-                axes.text(x + width / 2, y + height / 2, short_number(value), **text)
+    style.write_symbols(axes, margin, top - 0.05, trace.symbols, width)
+    if min(width, height) < _SMALLEST_CELL_WITH_EDGES:
+        _draw_image(axes, contents, margin, top, width, height)
+    else:
+        _draw_cells(axes, contents, margin, top, width, height)
     _draw_depths(axes, rows, is_stack, top, height, margin)
     _draw_scale(axes, page_width - 0.5, top)
     return axes.figure
@@ -63,6 +56,30 @@ def _visible(memory: MemoryTrace) -> tuple[np.ndarray, np.ndarray]:
     filled = np.flatnonzero((contents - EMPTY >= _NOTHING).any(axis=0))
     first, last = min(filled.min(initial=head), head), filled.max(initial=head)
     return contents[:, first : last + 1], np.arange(first, last + 1) - head
+
+
+def _draw_cells(axes, contents, x, y, width, height) -> None:
+    for step, row in np.argwhere(contents - EMPTY >= _NOTHING):
+        value, color = contents[step, row], _colors(contents[step, row])
+        left, top = x + step * width, y + row * height
+        style.fill(axes, left, top, width, height, color, linewidth=min(0.8, 4 * height))
+        if height >= _SMALLEST_ROW_WITH_TEXT and width >= 0.2:
+            text = {"size": 6.5, "ha": "center", "va": "center", "color": style.ink_on(color)}
+            axes.text(left + width / 2, top + height / 2, short_number(value), **text)
+
+
+def _draw_image(axes, contents, x, y, width, height) -> None:
+    """All cells as the pixels of one image: there is no room for edges between them."""
+    steps, rows = contents.shape
+    extent = (x, x + steps * width, y + rows * height, y)
+    look = {"interpolation": "nearest", "aspect": "auto", "zorder": 1}
+    axes.imshow(_colors(contents.T), extent=extent, **look)
+
+
+def _colors(values):
+    """`[…, 3]`: the colours of elements on white paper, as strong as their slots are full."""
+    fullness = np.clip(values - EMPTY, 0, 1)[..., None]
+    return 1 - fullness * (1 - np.array(_COLORS(np.clip(values, 0, 1)))[..., :3])
 
 
 def _draw_depths(axes, rows, is_stack, top, height, margin) -> None:

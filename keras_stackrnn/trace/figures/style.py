@@ -1,8 +1,9 @@
 """What all figures share: colours, sizes, paper to draw on, and files with the same bytes."""
 
 import io
+import itertools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -28,6 +29,7 @@ _LARGEST_CELL = 0.5  # inches
 # What a point is in inches, and how wide a letter of a font is against its size.
 _POINT, _LETTER = 1 / 72, 0.62
 _SYMBOL_SIZE = 9
+_SMALLEST_LETTER = 0.05  # inches
 _METADATA = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 
 
@@ -109,6 +111,22 @@ def write_symbol(axes: Axes, x: float, y: float, symbol: str | None, width: floa
     # Letters that would run into each other become smaller.
     style["size"] = min(style["size"], width / _POINT)
     axes.text(x, y, text, **style)
+
+
+def write_symbols(
+    axes: Axes, x: float, y: float, symbols: Sequence[str | None], width: float
+) -> None:
+    """Symbols in their cells from x on, above y; where cells are too small, runs of the same."""
+    if width >= _SMALLEST_LETTER:
+        for place, symbol in enumerate(symbols):
+            write_symbol(axes, x + (place + 0.5) * width, y, symbol, width)
+        return
+    for symbol, run in itertools.groupby(symbols):
+        length = len(list(run))
+        text, size = f"{shown(symbol)} \N{MULTIPLICATION SIGN} {length}", 8
+        if text_width(text, size) < length * width:
+            axes.text(x + length * width / 2, y, text, size=size, ha="center", color=INK)
+        x += length * width
 
 
 def symbols_height(symbols: Iterable[str | None], width: float) -> float:
