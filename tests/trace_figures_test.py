@@ -21,7 +21,7 @@ from keras_stackrnn import StackRNN, trace
 from keras_stackrnn.trace import figures
 from keras_stackrnn.trace.figures.action_map import COLORS
 from keras_stackrnn.trace.figures.style import ink_on, lines_of
-from keras_stackrnn.trace.image_summary import write_figure
+from keras_stackrnn.trace.image_summary import write_png
 
 LONG = "1011+110=10001." * 4
 
@@ -310,7 +310,7 @@ class TestRuns:
 def test_a_figure_goes_into_tensorboards_events(counted, tmp_path):
     figure = counted.plot()
     with tf.summary.create_file_writer(str(tmp_path)).as_default(step=7):
-        write_figure("actions", figure)
+        write_png("actions", figures.to_png(figure))
     [path] = tmp_path.iterdir()
     records = list(tf.data.TFRecordDataset(str(path)).as_numpy_iterator())
     event = tf.compat.v1.Event.FromString(records[-1])

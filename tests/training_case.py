@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import numpy as np
+import tensorflow as tf
 
-from keras_stackrnn.training import TrainingConfig
+from keras_stackrnn.training import TrainingConfig, report
 from keras_stackrnn.training.search import Status
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -41,6 +42,17 @@ def status(**values) -> Status:
         "rounded_accuracy": 1.0,
     }
     return Status(**{**usual, **values})
+
+
+def events_of(folder) -> list[tuple[str, int, np.ndarray]]:
+    """Every value in a run's events: its tag, its step, and itself."""
+    found = []
+    for path in sorted((folder / report.EVENTS).iterdir()):
+        for record in tf.data.TFRecordDataset(str(path)):
+            event = tf.compat.v1.Event.FromString(record.numpy())
+            for value in event.summary.value:
+                found.append((value.tag, event.step, tf.make_ndarray(value.tensor)))
+    return found
 
 
 def assert_same_arrays(these, those):

@@ -7,7 +7,7 @@ import math
 import pytest
 import tensorflow as tf
 from matplotlib import image
-from training_case import status, tiny_config
+from training_case import events_of, status, tiny_config
 
 from keras_stackrnn.evaluation import Accuracy
 from keras_stackrnn.training import RunError, report
@@ -18,17 +18,6 @@ PER_N = {n: 1.0 if n < 30 else 0.995 for n in range(1, 61)}
 def rows_of(folder):
     with open(folder / report.METRICS, newline="") as file:
         return list(csv.DictReader(file))
-
-
-def events_of(folder):
-    """Every value in the events as (tag, step, value)."""
-    found = []
-    for path in sorted((folder / report.EVENTS).iterdir()):
-        for record in tf.data.TFRecordDataset(str(path)):
-            event = tf.compat.v1.Event.FromString(record.numpy())
-            for value in event.summary.value:
-                found.append((value.tag, event.step, float(tf.make_ndarray(value.tensor))))
-    return found
 
 
 def test_config_is_all_that_is_needed_to_run_it_again(tmp_path):
@@ -56,7 +45,7 @@ def test_metrics_have_a_row_for_every_round(tmp_path):
     first, second = rows_of(tmp_path)
     assert (first["updates"], first["seconds"], first["largest_n"]) == ("5", "1.5", "12")
     assert (second["updates"], second["rounded_accuracy"]) == ("10", "nan")
-    events = events_of(tmp_path)
+    events = [(tag, step, float(value)) for tag, step, value in events_of(tmp_path)]
     assert ("soft_accuracy", 5, 0.5) in events
     assert ("soft_accuracy", 10, 0.5) in events
     assert ("rounded_accuracy", 5, 1.0) in events

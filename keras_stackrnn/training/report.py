@@ -17,7 +17,7 @@ from keras_stackrnn import patterns, trace
 from keras_stackrnn.evaluation import Accuracy
 from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
 from keras_stackrnn.trace import figures
-from keras_stackrnn.trace.image_summary import write_figure
+from keras_stackrnn.trace.image_summary import write_png
 from keras_stackrnn.training.config import TrainingConfig
 from keras_stackrnn.training.files import RunError, write_aside
 from keras_stackrnn.training.language_config import LanguageModelConfig
@@ -95,12 +95,10 @@ class Metrics:
                 if math.isfinite(value):
                     _write_scalar(name, value)
 
-    def add_trace(self, model: NextSymbolModel, text: str, updates: int) -> None:
+    def add_trace(self, png: bytes, updates: int) -> None:
         """A picture of what the memories do by now."""
-        # All of them, so that a row stays in its place while the algorithm forms.
-        picture = figures.action_map(trace(model, text), fold=False)
         with self._events.as_default(step=updates):
-            write_figure("trace", picture)
+            write_png("trace", png)
 
     def close(self) -> None:
         self._events.close()
@@ -139,6 +137,12 @@ def draw_accuracy(
     title = f"{config.task}, {config.model}"
     picture = figures.accuracy_by_n(shares, title, (smallest, config.max_n))
     write_aside(folder / PLOT, lambda aside: figures.save(picture, aside))
+
+
+def traced(model: NextSymbolModel, text: str) -> bytes:
+    """A picture, as PNG, of what the memories do while they read a text."""
+    # All of them, so that a row stays in its place while the algorithm forms.
+    return figures.to_png(figures.action_map(trace(model, text), fold=False))
 
 
 def draw_trace(folder: Path, model: NextSymbolModel, text: str) -> None:

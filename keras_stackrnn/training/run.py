@@ -156,7 +156,7 @@ class _Run:
         self._seconds_before = checkpoint.meta["seconds"]
         self._started = time.monotonic()
         self._saved_at = self._seconds()
-        self._traced = None
+        self._traced, self._picture = None, b""
 
     def search(self) -> None:
         """Advances the search until it is done or its time is up."""
@@ -179,13 +179,14 @@ class _Run:
         self._interrupts.check()
 
     def _add_trace(self, metrics: report.Metrics, status) -> None:
-        """Shows the best so far at work, whenever it is another one than before."""
+        """Shows the best so far at work; it is drawn anew when it is another one than before."""
         if self._config.model not in MEMORY_KINDS or self._language is not None:
             return
         figures = status.soft_accuracy, status.rounded_accuracy, status.best_entropy
         if figures != self._traced:
             self._traced = figures
-            metrics.add_trace(self._search.best_model(), self._example(), status.updates)
+            self._picture = report.traced(self._search.best_model(), self._example())
+        metrics.add_trace(self._picture, status.updates)
 
     def _example(self) -> str:
         """A validation sequence that is short enough for a picture."""
