@@ -91,14 +91,6 @@ def test_says_how_it_went(finished):
     assert str(result.output_dir) in lines[-2]
 
 
-def test_a_stack_is_also_evaluated_rounded_and_far_beyond(tmp_path):
-    config = tiny_config(tmp_path, model="stack", memories=2, capacity=8, updates=5)
-    result = train_quietly(config)
-    assert result.model.rounding
-    assert result.evaluation["rounded"].keys() == {"per_n", "percent_n_correct", "beyond"}
-    assert list(result.evaluation["rounded"]["beyond"]) == [200, 1000]
-
-
 def test_a_run_is_not_overwritten(finished):
     result, _ = finished
     before = {path: path.stat().st_mtime_ns for path in result.output_dir.rglob("*")}
