@@ -7,6 +7,7 @@ import re
 import shlex
 import signal
 import sys
+from pathlib import Path
 
 import grpc
 import keras
@@ -15,7 +16,7 @@ import pytest
 if keras.backend.backend() != "tensorflow":
     pytest.skip("the demo trains with XLA on TensorFlow", allow_module_level=True)
 
-from training_case import TINY
+from training_case import TINY, events_of
 
 from keras_stackrnn import demo
 from keras_stackrnn.training import TrainingConfig
@@ -88,6 +89,27 @@ def test_every_step_is_done_and_nothing_is_left_running(finished):
 
     assert steps_in(printed) == STEPS
     assert_nobody_answers(address_in(printed))
+
+
+def test_its_stacks_are_also_evaluated_rounded_and_far_beyond(finished):
+    config, _ = finished
+    folder = Path(config.output_dir)
+
+    rounded = json.loads((folder / "evaluation.json").read_text())["rounded"]
+
+    assert rounded.keys() == {"per_n", "percent_n_correct", "beyond"}
+    assert list(rounded["beyond"]) == ["200", "1000"]
+    assert keras.models.load_model(folder / "model.keras").rounding
+
+
+def test_tensorboard_shows_the_memories_at_each_evaluation(finished):
+    config, _ = finished
+    events = events_of(Path(config.output_dir))
+
+    pictures = {step: image[2] for tag, step, image in events if tag == "trace"}
+
+    assert list(pictures) == [step for tag, step, _ in events if tag == "soft_accuracy"]
+    assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
 
 
 def test_it_says_how_much_of_a_long_word_was_right(finished):

@@ -11,7 +11,7 @@ import time
 
 import keras
 import pytest
-from training_case import REPOSITORY, assert_same_arrays, events_of, tiny_config
+from training_case import REPOSITORY, assert_same_arrays, tiny_config
 
 from keras_stackrnn.training import InterruptedRunError, RunError, report, train
 from keras_stackrnn.training.checkpoints import Checkpoints
@@ -89,18 +89,6 @@ def test_says_how_it_went(finished):
     assert "symbols/s" in lines[0]
     assert any(line.startswith("       n   46   47") for line in lines)
     assert str(result.output_dir) in lines[-2]
-
-
-def test_a_stack_is_also_evaluated_rounded_and_far_beyond(tmp_path):
-    config = tiny_config(tmp_path, model="stack", memories=2, capacity=8, updates=15)
-    result = train_quietly(config)
-    assert result.model.rounding
-    assert result.evaluation["rounded"].keys() == {"per_n", "percent_n_correct", "beyond"}
-    assert list(result.evaluation["rounded"]["beyond"]) == [200, 1000]
-    # One sees the algorithm form: there is a picture of the memories at each evaluation.
-    pictures = {step: image[2] for tag, step, image in events_of(tmp_path) if tag == "trace"}
-    assert list(pictures) == [5, 10, 15]
-    assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
 
 
 def test_a_run_is_not_overwritten(finished):

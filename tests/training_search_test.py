@@ -100,7 +100,8 @@ def test_laggards_make_room_for_heirs_of_leaders(tmp_path):
 
 
 def test_nobody_is_taken_over_where_nobody_leads(tmp_path):
-    search = search_of(tmp_path, population=5, lifetime=100, mastery=1.0, inherit_every=5)
+    values = {"population": 5, "lifetime": 100, "mastery": 1.0, "action_noise": 0.0}
+    search = search_of(tmp_path, inherit_every=5, **values)
     search.advance()
 
     assert all(restart["heir_of"] is None for restart in search.restarts())
