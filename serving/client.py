@@ -6,6 +6,7 @@ python -m keras_stackrnn.serving.client --model=anbn generate aaa
 python -m keras_stackrnn.serving.client --model=anbn --watch
 """
 
+import pathlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TextIO
@@ -331,24 +332,51 @@ def _print_scores(client: Client, sequences: Sequence[Sequence[int]]) -> None:
             print(f"{token:6d} {log_probability:9.4f}  predicted {prediction}")
 
 
-def define_flags() -> None:
-    """Adds the client's flags to the command line."""
-    flags.DEFINE_string("server", "127.0.0.1:8500", "Address of the server's gRPC port.")
-    flags.DEFINE_string("model", "default", "Name of the model.")
-    flags.DEFINE_integer("version", None, "Version to ask; the latest by default.")
-    flags.DEFINE_string("label", None, "Label of the version to ask.")
-    flags.DEFINE_float("timeout_seconds", 10, "Bound of every call.")
-    flags.DEFINE_integer("max_symbols", 20, "generate: how many symbols to add at most.")
-    flags.DEFINE_float("temperature", 1.0, "generate: below 1 bolder, above 1 more random.")
-    flags.DEFINE_integer("seed", 0, "generate: the same seed draws the same symbols.")
-    flags.DEFINE_boolean("watch", False, "Draw the prediction while you type.")
+def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
+    """Adds the client's flags to `values`."""
+    of = {"flag_values": values}
+    flags.DEFINE_string("server", "127.0.0.1:8500", "Address of the server's gRPC port.", **of)
+    flags.DEFINE_string("model", "default", "Name of the model.", **of)
+    flags.DEFINE_integer("version", None, "Version to ask; the latest by default.", **of)
+    flags.DEFINE_string("label", None, "Label of the version to ask.", **of)
+    flags.DEFINE_float("timeout_seconds", 10, "Bound of every call.", **of)
+    flags.DEFINE_boolean("tls", False, "Speak TLS with the server.", **of)
+    flags.DEFINE_string("tls_ca", None, "PEM file of whom to trust; the system's by default.", **of)
+    flags.DEFINE_string("tls_key", None, "PEM file of the client's own key.", **of)
+    flags.DEFINE_string("tls_certificate", None, "PEM file of the client's own certificate.", **of)
+    flags.DEFINE_integer("max_symbols", 20, "generate: how many symbols to add at most.", **of)
+    flags.DEFINE_float("temperature", 1.0, "generate: below 1 bolder, above 1 more random.", **of)
+    flags.DEFINE_integer("seed", 0, "generate: the same seed draws the same symbols.", **of)
+    flags.DEFINE_boolean("watch", False, "Draw the prediction while you type.", **of)
+
+
+def credentials_from_flags(values: flags.FlagValues) -> grpc.ChannelCredentials | None:
+    """Returns what `--tls` and its files say; None without."""
+    files = {name: values[name].value for name in ("tls_ca", "tls_key", "tls_certificate")}
+    if not values.tls:
+        given = [f"--{name}" for name, path in files.items() if path]
+        if given:
+            raise app.UsageError(f"{given[0]} is set without --tls.")
+        return None
+    if bool(files["tls_key"]) != bool(files["tls_certificate"]):
+        raise app.UsageError("--tls_key and --tls_certificate go together: give both or neither.")
+    try:
+        pems = [pathlib.Path(path).read_bytes() if path else None for path in files.values()]
+    except OSError as error:
+        raise app.UsageError(f"Cannot read {error.filename}: {error.strerror}.") from error
+    return grpc.ssl_channel_credentials(*pems)
 
 
 def main(argv: list[str]) -> None:
     values = flags.FLAGS
     arguments = argv[1:]
     with Client(
-        values.server, values.model, values.version, values.label, values.timeout_seconds
+        values.server,
+        values.model,
+        values.version,
+        values.label,
+        values.timeout_seconds,
+        credentials_from_flags(values),
     ) as client:
         try:
             if values.watch:

@@ -5,6 +5,7 @@ python -m keras_stackrnn.serving.server --model_config_file=models.config --rest
 """
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import functools
 import gc
@@ -14,6 +15,7 @@ import pathlib
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 
 import grpc
 import tensorflow as tf
@@ -57,6 +59,7 @@ class ServerOptions:
     max_simultaneous_runs: int = 16
     tensorflow_inter_op_parallelism: int = 0
     tensorflow_intra_op_parallelism: int = 0
+    python_core: int | None = None
 
 
 class ModelServer:
@@ -73,9 +76,11 @@ class ModelServer:
 
     def __init__(self, options: ServerOptions):
         self._options = options
+        self._cores = _Cores(options.python_core)
         self.models = models.ModelManager(options.versions, self._load)
         if options.batching:
-            self._runner = BatchingRunner(options.batching)
+            with self._cores.for_python():
+                self._runner = BatchingRunner(options.batching)
         else:
             self._runner = DirectRunner(options.max_simultaneous_runs)
         self.service = Service(
@@ -96,9 +101,10 @@ class ModelServer:
         """Loads the models, then opens the ports: who can connect can be served."""
         self.models.reload(self._options.models)
         self.models.start_polling()
-        self._start_grpc()
-        if self._options.rest_api_port is not None:
-            self._start_rest()
+        with self._cores.for_python():
+            self._start_grpc()
+            if self._options.rest_api_port is not None:
+                self._start_rest()
 
     def stop(self, grace_seconds: float) -> None:
         """Takes no new requests, lets those under way finish, and unloads the models.
@@ -129,7 +135,8 @@ class ModelServer:
         self.stop(_GRACE_SECONDS)
 
     def _load(self, path: pathlib.Path) -> SavedModel:
-        model = SavedModel(path, _session_config(self._options))
+        with self._cores.for_tensorflow():
+            model = SavedModel(path, _session_config(self._options))
         try:
             warmup.warm_up(model, self._options.max_message_bytes)
         except BaseException:
@@ -189,6 +196,45 @@ class ModelServer:
     def _update_health(self) -> None:
         while not self._stopping.wait(_HEALTH_SECONDS):
             grpc_services.set_health(self._health, self.models.all_available())
+
+
+class _Cores:
+    """Where threads run: Python's on a core of their own, TensorFlow's wherever there is room.
+
+    Python's threads take turns. From core to core a turn is handed on slowly, and what the last
+    thread has worked with is in the other core's cache. A thread begins on the cores of the one
+    that starts it.
+
+    Args:
+        python_core: number of the core; None leaves everything to the kernel.
+    """
+
+    def __init__(self, python_core: int | None):
+        self._python = self._all = None
+        if python_core is not None:
+            self._python, self._all = {python_core}, os.sched_getaffinity(0)
+            if python_core not in self._all:
+                raise ValueError(
+                    f"--python_core must be one of {sorted(self._all)}, got {python_core}."
+                )
+
+    def for_python(self) -> contextlib.AbstractContextManager:
+        return self._starting_threads_on(self._python)
+
+    def for_tensorflow(self) -> contextlib.AbstractContextManager:
+        return self._starting_threads_on(self._all)
+
+    @contextlib.contextmanager
+    def _starting_threads_on(self, cores: set[int] | None) -> Iterator[None]:
+        if cores is None:
+            yield
+            return
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, cores)
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, before)
 
 
 def _session_config(options: ServerOptions) -> tf.compat.v1.ConfigProto:
@@ -271,6 +317,7 @@ def define_flags(values: flags.FlagValues) -> None:
     text("batching_parameters_file", "", "Text BatchingParameters.")
     integer("tensorflow_inter_op_parallelism", 0, "Operations at a time; 0: as fits the batches.")
     integer("tensorflow_intra_op_parallelism", 0, "Threads of an operation; 0: as fits.")
+    integer("python_core", None, "Core for all threads but TensorFlow's; any by default.")
     text("monitoring_config_file", "", "Text MonitoringConfig: Prometheus on REST.")
     switch("enable_grpc_healthcheck_service", False, "Answer grpc.health.v1.Health.")
     integer("max_message_bytes", 64 * 2**20, "Largest request, and largest tensor in it.")
@@ -331,6 +378,7 @@ def options_from_flags(values: flags.FlagValues) -> ServerOptions:
         max_inflight_requests=values.max_inflight_requests,
         tensorflow_inter_op_parallelism=values.tensorflow_inter_op_parallelism,
         tensorflow_intra_op_parallelism=values.tensorflow_intra_op_parallelism,
+        python_core=values.python_core,
     )
 
 

@@ -75,18 +75,17 @@ def from_proto(proto: tensor_pb2.TensorProto, max_bytes: int) -> np.ndarray:
 
 def to_proto(array: np.ndarray, proto: tensor_pb2.TensorProto) -> None:
     """Writes `array` into `proto` with typed fields, which every client can read."""
-    if array.dtype.kind in "SUO":
-        proto.dtype = types_pb2.DT_STRING
-    else:
-        proto.dtype = _WIRE_TYPES[array.dtype]
+    is_text = array.dtype.kind in "SU"
+    dtype = types_pb2.DT_STRING if is_text else _WIRE_TYPES[array.dtype]
+    proto.dtype = dtype
     proto.tensor_shape.CopyFrom(_shape_proto(array.shape))
     flat = array.reshape(-1)
-    field, field_type = _VALUE_FIELDS[proto.dtype]
-    if proto.dtype == types_pb2.DT_STRING:
+    field, field_type = _VALUE_FIELDS[dtype]
+    if dtype == types_pb2.DT_STRING:
         flat = [value if isinstance(value, bytes) else str(value).encode() for value in flat]
-    elif proto.dtype in _SIXTEEN_BIT_FLOATS:
+    elif dtype in _SIXTEEN_BIT_FLOATS:
         flat = flat.view(np.uint16).tolist()
-    elif proto.dtype in _COMPLEX_TYPES:
+    elif dtype in _COMPLEX_TYPES:
         flat = flat.view(field_type).tolist()
     else:
         flat = flat.tolist()

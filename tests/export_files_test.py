@@ -124,20 +124,49 @@ def test_another_process_needs_nothing_but_tensorflow(exports):
     assert_close(json.loads(printed), exported.reference.probabilities(row)[-1])
 
 
-def test_saved_model_cli_runs_it(exports, tmp_path):
+# All in one process: most of the command's time goes into the import of TensorFlow.
+SAVED_MODEL_CLI = """
+import json, sys
+from tensorflow.python.tools import saved_model_cli
+for arguments in json.loads(sys.argv.pop()):
+    saved_model_cli.create_parser().parse_args(arguments).func()
+"""
+
+
+def test_saved_model_cli_runs_every_signature(exports, tmp_path):
     exported = exports("stack rounded")
-    request = request_of([[0, 1, 1], [2]])
-    for name, array in request.items():
-        np.save(tmp_path / f"{name}.npy", array)
-    run_python(
-        *("-m", "tensorflow.python.tools.saved_model_cli", "run"),
-        *("--dir", str(exported.path), "--tag_set", "serve", "--signature_def", "score"),
-        *("--inputs", ";".join(f"{name}={tmp_path / name}.npy" for name in request)),
-        *("--outdir", str(tmp_path)),
-    )
-    expected = exported.in_session("score", **request)
-    for name, value in expected.items():
-        np.testing.assert_array_equal(np.load(tmp_path / f"{name}.npy"), value)
+    tokens = request_of([[0, 1, 1], [2]])
+    text = {"text": np.array([b"abb", b"."])}
+    options = {"max_symbols": np.int32(5), "temperature": np.float32(1), "seed": np.int64(7)}
+    requests = {
+        "serving_default": tokens,
+        "predict_text": text,
+        "score": tokens,
+        "step": {**tokens, **exported.in_session("initial_state", batch_size=np.int32(2))},
+        "initial_state": {"batch_size": np.int32(2)},
+        "generate": {**text, **options},
+        "trace": text,
+    }
+    assert requests.keys() == exported.session.signatures.keys() - {"__saved_model_init_op"}
+    commands = []
+    for signature, request in requests.items():
+        folder = tmp_path / signature
+        folder.mkdir()
+        inputs = {name: folder / f"of_{name}.npy" for name in request}
+        for name, array in request.items():
+            np.save(inputs[name], array)
+        commands.append(
+            [
+                *("run", "--dir", str(exported.path), "--tag_set", "serve"),
+                *("--signature_def", signature, "--outdir", str(folder)),
+                *("--inputs", ";".join(f"{name}={path}" for name, path in inputs.items())),
+            ]
+        )
+    run_python("-c", SAVED_MODEL_CLI, json.dumps(commands))
+    for signature, request in requests.items():
+        for name, value in exported.in_session(signature, **request).items():
+            written = np.load(tmp_path / signature / f"{name}.npy", allow_pickle=True)
+            np.testing.assert_array_equal(written, value)
 
 
 EXPORTS_FOR_EVER = """

@@ -11,6 +11,8 @@ import numpy as np
 import ovmsclient
 import pytest
 import serving_fixtures as fixtures
+import trustme
+from absl import app, flags
 
 from keras_stackrnn.serving import client as client_module
 from keras_stackrnn.serving import config
@@ -162,21 +164,68 @@ def test_watch_draws_bars_after_each_key(client):
     assert "is not in [0, 5)" in text.split("> az\n")[1].splitlines()[0]
 
 
-def test_the_command_line(server):
-    repository = pathlib.Path(client_module.__file__).resolve().parent.parent
-    arguments = [f"--server={server.address}", "--model=m", "--watch"]
+def command_line(*arguments, typed=""):
+    """What the client's command prints."""
     result = subprocess.run(
         [sys.executable, "-m", "keras_stackrnn.serving.client", *arguments],
-        input="ab\n",
-        cwd=repository,
+        input=typed,
+        cwd=pathlib.Path(client_module.__file__).resolve().parent.parent,
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONIOENCODING": "utf-8"},
         capture_output=True,
         text=True,
         timeout=120,
     )
     assert result.returncode == 0, result.stderr
-    assert "> ab\n" in result.stdout
-    assert "█" in result.stdout
+    return result.stdout
+
+
+def test_the_command_line(server):
+    printed = command_line(f"--server={server.address}", "--model=m", "--watch", typed="ab\n")
+    assert "> ab\n" in printed
+    assert "█" in printed
+
+
+def test_the_command_line_over_tls(tmp_path):
+    root = tmp_path / "m"
+    root.mkdir()
+    fixtures.save_next_symbol(root / "1", scale=1.0)
+    authority = trustme.CA()
+    of_server, of_client = authority.issue_cert("127.0.0.1"), authority.issue_cert("client")
+    pems = {
+        "tls_ca": authority.cert_pem,
+        "tls_key": of_client.private_key_pem,
+        "tls_certificate": of_client.cert_chain_pems[0],
+    }
+    for name, pem in pems.items():
+        pem.write_to_path(tmp_path / name)
+    ssl = config.SSLConfig(
+        server_key=of_server.private_key_pem.bytes().decode(),
+        server_cert=of_server.cert_chain_pems[0].bytes().decode(),
+        custom_ca=authority.cert_pem.bytes().decode(),
+        client_verify=True,
+    )
+    with fixtures.RunningServer(config.single_model("m", root), ssl=ssl) as running:
+        files = [f"--{name}={tmp_path / name}" for name in pems]
+        address = f"--server={running.address}"
+        printed = command_line(address, "--model=m", "--tls", *files, "predict", "ab")
+    assert printed.startswith("ab\n")
+    assert "█" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tls_ca=x"], "--tls_ca is set without --tls."),
+        (["--tls", "--tls_key=x"], "--tls_key and --tls_certificate go together"),
+        (["--tls", "--tls_ca=/no/such"], "Cannot read /no/such: No such file"),
+    ],
+)
+def test_tls_flags_that_make_no_sense(arguments, message):
+    values = flags.FlagValues()
+    client_module.define_flags(values)
+    values(["client", *arguments])
+    with pytest.raises(app.UsageError, match=message):
+        client_module.credentials_from_flags(values)
 
 
 def test_ovmsclient_over_grpc(server):
