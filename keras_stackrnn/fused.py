@@ -29,6 +29,10 @@ from keras_stackrnn.topology import Topology, dimensions, row_count
 BLOCKS = 5
 SHORTEST_BLOCK = 8
 
+# XLA adds up to so many rows lane by lane, in a chain of additions that wait for each other; more
+# rows, and products with ones, many lanes at a time.
+MOST_ROWS_SUMMED_BY_LANE = 32
+
 # The derivatives of the activations that the kernels know, from the activation's output.
 ACTIVATIONS = {
     "sigmoid": (tf.sigmoid, lambda y: y * (1 - y)),
@@ -279,9 +283,7 @@ class _Pass:
 
         *moves, last_move = topology.moves(memory, value, block.head)
         d_value = weights[0] * d_memory[:, block.head : block.head + 1] * value * (1 - value)
-        d_weights = [
-            tf.reduce_sum(d_memory * (move - last_move), axis=1, keepdims=True) for move in moves
-        ]
+        d_weights = [_sum_rows(d_memory * (move - last_move)) for move in moves]
         if self.options.rounding:
             d_weights = [tf.zeros_like(d) for d in d_weights]
         mean = _sum([w * d for w, d in zip(weights, d_weights, strict=False)])
@@ -367,6 +369,14 @@ def _sum(tensors):
     for tensor in tensors[1:]:
         total = total + tensor
     return total
+
+
+def _sum_rows(tensor):
+    """`[R, P, L]` as `[R, 1, L]`."""
+    replicas, rows, _ = dimensions(tensor)
+    if tf.is_tensor(rows) or rows > MOST_ROWS_SUMMED_BY_LANE:
+        return tf.reduce_sum(tensor, axis=1, keepdims=True)
+    return tf.ones([replicas, 1, rows], tensor.dtype) @ tensor
 
 
 def _write(arrays, step, values):

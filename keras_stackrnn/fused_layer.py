@@ -1,12 +1,11 @@
 """Between a Keras layer and the TensorFlow kernels: layouts, growth, what is worth computing."""
 
-import os
-
 import keras
 import tensorflow as tf
 
 from keras_stackrnn import fused, pointer, topology
 from keras_stackrnn.memory import EMPTY
+from keras_stackrnn.refusal import refuse_if_too_large
 from keras_stackrnn.topology import dimensions, row_count
 
 
@@ -38,7 +37,13 @@ def run(cell, sequences, states, *, starts_empty, training, keep_state, differen
     memory = _to_rows(slots, cell.num_memories)
     if cell.capacity is None:
         memory = kind.embed(memory, kind.grown(row_count(memory), steps))
-    _refuse_if_too_large(cell, memory, steps, training)
+    refuse_if_too_large(
+        cell,
+        batch=dimensions(sequences)[0],
+        rows=_rows_of_a_step(kind, memory, steps, training and not differentiate_state),
+        steps=steps,
+        training=training,
+    )
 
     options = fused.Scan(
         topology=kind,
@@ -124,18 +129,9 @@ def _to_state(memory, memories):
     return tf.transpose(tf.reshape(memory, [rows * memories, lanes // memories]))
 
 
-def _refuse_if_too_large(cell, memory, steps, training):
-    """Says how much memory a soft memory would take where it is more than the machine has."""
-    _, rows, lanes = dimensions(memory)
-    if any(tf.is_tensor(size) for size in (rows, lanes, steps)):
-        return
-    copies = min(rows, steps) if training else 3
-    needed = rows * lanes * copies * memory.dtype.size
-    available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if needed > available:
-        raise ValueError(
-            f"{type(cell).__name__}'s soft {cell.MEMORIES} would take about "
-            f"{needed / 2**30:,.0f} GiB for {steps:,} steps, and this machine has "
-            f"{available / 2**30:,.0f} GiB: expected fewer steps, a smaller `capacity`, or "
-            "inference with `rounding=True`, which takes memory for the elements alone."
-        )
+def _rows_of_a_step(kind, memory, steps, only_within_reach):
+    rows = row_count(memory)
+    if not only_within_reach or tf.is_tensor(rows) or tf.is_tensor(steps):
+        return rows
+    start, stop = kind.within_reach(rows, steps)
+    return stop - start

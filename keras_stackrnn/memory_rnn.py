@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_stackrnn.memory import EMPTY
 from keras_stackrnn.memory_cell import MemoryCell
+from keras_stackrnn.refusal import refuse_if_too_large
 
 FUSED_ACTIVATIONS = ("sigmoid", "tanh", "relu", "linear")
 
@@ -142,8 +143,16 @@ class MemoryRNN(keras.layers.RNN):
     def _cell_loop(self, sequences, initial_state, mask, training):
         """The cell, step by step in Keras' own loop, counting what is lost on the way."""
         hidden, slots = initial_state
+        batch, steps = ops.shape(sequences)[:2]
         if self.cell.capacity is None:
-            slots = self.cell.grow(slots, ops.shape(sequences)[1])
+            slots = self.cell.grow(slots, steps)
+        refuse_if_too_large(
+            self.cell,
+            batch=batch,
+            rows=None if slots.shape[1] is None else slots.shape[1] // self.cell.num_memories,
+            steps=steps,
+            training=training,
+        )
         loop = types.SimpleNamespace(
             cell=_LossCountingCell(self.cell, training),
             go_backwards=self.go_backwards,

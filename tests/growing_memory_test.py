@@ -1,5 +1,7 @@
 """Tests that no element of StackRNN's and ListRNN's memories is lost, or that it is counted."""
 
+import os
+
 import keras
 import numpy as np
 import pytest
@@ -198,15 +200,39 @@ def test_compiling_a_growing_state_says_what_is_missing(kind):
         tf.function(layer, jit_compile=True)(inputs)
 
 
-@each_kind
-def test_a_million_soft_steps_are_refused(kind):
-    layer = kind.rnn(4, memories=10)
-    layer.build((32, None, FEATURES))
-    million = tf.zeros((1, 1_000_000, FEATURES))
-    rows = 1_000_002 if kind is STACK else 2_000_002
-    needed = rows * 10 * 1_000_000 * 4 / 2**30
+MILLION = 1_000_000
+BATCHES = {"known": 1, "unknown": None}
 
-    with pytest.raises(
-        ValueError, match=rf"would take about {needed:,.0f} GiB for 1,000,000 steps"
-    ):
-        layer(million, training=True)
+
+@each_kind
+@each_path
+@pytest.mark.parametrize("batch", BATCHES.values(), ids=BATCHES)
+@pytest.mark.parametrize("capacity", [None, 200_000])
+def test_a_million_soft_steps_are_refused(kind, use_fused, batch, capacity):
+    layer = kind.rnn(4, memories=10, capacity=capacity, use_fused=use_fused)
+    layer.build((batch, None, FEATURES))
+    rows = capacity or (MILLION if kind is STACK else 2 * MILLION)
+    needed = rows * 10 * MILLION * 4 / 2**30
+
+    @tf.function(input_signature=[tf.TensorSpec([batch, MILLION, FEATURES])])
+    def train(inputs):
+        return layer(inputs, training=True)
+
+    with pytest.raises(ValueError, match=rf"about {needed:,.0f} GiB for 1,000,000 steps"):
+        train.get_concrete_function()
+
+
+@each_kind
+@pytest.mark.parametrize("return_state", [False, True])
+def test_rows_out_of_reach_count_where_a_state_is_returned(kind, return_state, monkeypatch):
+    machine = {"SC_PHYS_PAGES": 1_000, "SC_PAGE_SIZE": 4_096}
+    monkeypatch.setattr(os, "sysconf", machine.__getitem__)
+    # 8 MB for all rows of every step, and at most 1.7 MB for those that the steps can reach.
+    layer = kind.rnn(4, memories=10, capacity=1_000, use_fused=True, return_state=return_state)
+    inputs = tf.zeros((4, 50, FEATURES))
+
+    if return_state:
+        with pytest.raises(ValueError, match="would take about 0 GiB for 50 steps"):
+            layer(inputs, training=True)
+    else:
+        assert layer(inputs, training=True).shape == (4, 4)
