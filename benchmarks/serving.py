@@ -67,7 +67,7 @@ flags.DEFINE_string(
     str(REPOSITORY / "serving" / "batching.config"),
     "Text BatchingParameters.",
 )
-flags.DEFINE_integer("python_core", 0, "Core of the server's Python threads; negative: any.")
+flags.DEFINE_integer("python_core", None, "Core of the server's Python threads; any by default.")
 flags.DEFINE_enum(
     "idle_server", None, ["asyncio", "threads"], "Be a do-nothing server: the answer is read."
 )
@@ -222,7 +222,7 @@ def server_command(base_path: str | pathlib.Path, port: int) -> list[str]:
         f"--port={port}",
         "--enable_batching",
         f"--batching_parameters_file={FLAGS.batching_parameters_file}",
-        *([f"--python_core={FLAGS.python_core}"] if FLAGS.python_core >= 0 else []),
+        *([f"--python_core={FLAGS.python_core}"] if FLAGS.python_core is not None else []),
     ]
 
 
@@ -284,7 +284,7 @@ async def compare(base_path: str) -> None:
     requests = [request_for(sequence) for sequence in sequences]
     idle_servers = {"do-nothing, asyncio": ("asyncio", -1), "do-nothing, threads": ("threads", -1)}
     plain = list(idle_servers)
-    if FLAGS.python_core >= 0:
+    if FLAGS.python_core is not None:
         idle_servers["do-nothing, one core"] = ("threads", FLAGS.python_core)
     names = [*idle_servers, "embedded server"]
     ports = free_ports(len(names))
@@ -321,7 +321,7 @@ async def compare(base_path: str) -> None:
         )
     ratio = medians["embedded server"] / max(medians[name] for name in plain)
     print(f"ratio of requests a second: {ratio:.3f} (at least 0.5 is the goal)")
-    if FLAGS.python_core >= 0:
+    if FLAGS.python_core is not None:
         ratio = medians["embedded server"] / medians["do-nothing, one core"]
         print(f"                            {ratio:.3f} of the do-nothing server on one core")
 
