@@ -39,8 +39,8 @@ _EVERY_TASK = {
     "optimizer": "adam",
     "learning_rate": 0.004,
     "clip_norm": 0.5,
-    # Outside the recurrence; not in the paper. Without, and with Adam at 0.01, a Stack RNN was at 175
-    # on validation when it was at 142 on what it had learned from.
+    # Outside the recurrence; not in the paper. Without, and with Adam at 0.01, a Stack RNN was at
+    # 175 on validation when it was at 142 on what it had learned from.
     "dropout": 0.2,
     "averaging": 0.0,
 }
