@@ -136,6 +136,8 @@ class _Pass:
         blocks = self.blocks(inputs)
         memory, hidden = inputs["memory"], inputs["hidden"]
         arrays = self.arrays(inputs, ["hiddens", "controls", "reads"])
+        # Each step reads what is projected, then writes its hidden units in the same place.
+        arrays["hiddens"] = arrays["hiddens"].unstack(inputs["projected"])
         first_rows, all_rows, offset = [], [], 0
         for block in blocks:
             memory = memory[:, block.start - offset : block.stop - offset]
@@ -153,8 +155,8 @@ class _Pass:
 
     def arrays(self, inputs, names):
         """An array of a value at each step, for each name."""
-        projected = inputs["projected"]
-        return {name: tf.TensorArray(projected.dtype, dimensions(projected)[0]) for name in names}
+        steps, dtype = dimensions(inputs["projected"])[0], inputs["projected"].dtype
+        return {name: tf.TensorArray(dtype, steps, clear_after_read=False) for name in names}
 
     def blocks(self, inputs):
         """The steps in blocks, each with the slice of rows that it works on."""
@@ -167,7 +169,8 @@ class _Pass:
         def step(t, hidden, memory, arrays, rows):
             if self.options.keep_rows:
                 rows = rows.write(t - block.begin, memory)
-            hidden, controls, read = self.control(t, inputs, hidden, memory, block)
+            projected = arrays["hiddens"].read(t)
+            hidden, controls, read = self.control(t, projected, inputs, hidden, memory, block)
             memory = self.act(controls, memory, block)
             now = {"hiddens": hidden, "controls": controls, "reads": read}
             return t + 1, hidden, memory, _write(arrays, t, now), rows
@@ -181,11 +184,10 @@ class _Pass:
         )
         return hidden, memory, arrays, rows.stack() if self.options.keep_rows else None
 
-    def control(self, t, inputs, hidden, memory, block):
+    def control(self, t, projected, inputs, hidden, memory, block):
         """Equations 6 and 3: from what is read to the actions and the value to write."""
         read = self.topology.read(memory, block.head)
-        flat_read = _split_lanes(read, inputs["projected"])
-        before = inputs["projected"][t] + inputs["memory_kernel"] @ flat_read
+        before = projected + inputs["memory_kernel"] @ _split_lanes(read, projected)
         if "recurrent_kernel" in inputs:
             before += inputs["recurrent_kernel"] @ hidden
         hidden = self.activation(before)
@@ -195,7 +197,11 @@ class _Pass:
         if self.control_noise is not None:
             logits += self.control_noise[t]
         actions = self.topology.num_actions
-        *logits, value = tf.split(_join_lanes(logits, actions), actions, axis=1)
+        logits = _join_lanes(logits, actions)
+        if actions == 2 and not self.options.rounding:
+            # The weight of one action of two is a sigmoid, as the value written is.
+            return hidden, tf.sigmoid(logits), read
+        *logits, value = tf.split(logits, actions, axis=1)
         weights = _round(logits) if self.options.rounding else _softmax(logits)
         return hidden, tf.concat([*weights, tf.sigmoid(value)], axis=1), read
 
@@ -221,28 +227,30 @@ class _Pass:
 
     def backward(self, inputs, record, kept, d_hiddens, d_memory):
         """The gradients of all inputs; `kept` are the blocks, each with its first and all rows."""
-        d_hidden = tf.zeros_like(inputs["hidden"])
         if not self.options.whole_memory:
             # No steps are left to bring any row to the head.
             d_memory = tf.zeros_like(kept[-1][1])
+        d_state = {"memory": d_memory}
+        if "recurrent_kernel" in inputs:
+            d_state["hidden"] = tf.zeros_like(inputs["hidden"])
         arrays, later = self.arrays(inputs, ["before", "controls"]), kept[-1][0]
         for block, first_rows, rows in reversed(kept):
             if block is not later:
                 edges = [later.start - block.start, block.stop - later.stop]
-                d_memory = tf.pad(d_memory, [[0, 0], edges, [0, 0]])
+                d_state["memory"] = tf.pad(d_state["memory"], [[0, 0], edges, [0, 0]])
                 later = block
             if rows is None:
                 rows = self.replay(block, record["controls"], first_rows)
-            d_hidden, d_memory, arrays = self.backward_block(
-                block, inputs, {**record, "rows": rows}, d_hiddens, d_hidden, d_memory, arrays
+            d_state, arrays = self.backward_block(
+                block, inputs, {**record, "rows": rows}, d_hiddens, d_state, arrays
             )
         d_before, d_controls = arrays["before"].stack(), arrays["controls"].stack()
         hiddens = record["hiddens"]
 
         gradients = {
             "projected": d_before,
-            "hidden": d_hidden,
-            "memory": _pad_like(d_memory, later.start, inputs["memory"]),
+            "hidden": d_state.get("hidden", tf.zeros_like(inputs["hidden"])),
+            "memory": _pad_like(d_state["memory"], later.start, inputs["memory"]),
             "memory_kernel": _product(d_before, _split_lanes(record["reads"], d_before)),
             "control_kernel": _product(d_controls, hiddens),
         }
@@ -253,7 +261,7 @@ class _Pass:
             gradients["control_bias"] = tf.reduce_sum(d_controls, axis=[0, 3])[..., None]
         return [gradients[name] for name in self.names]
 
-    def backward_block(self, block, inputs, record, d_hiddens, d_hidden, d_memory, arrays):
+    def backward_block(self, block, inputs, record, d_hiddens, d_state, arrays):
         # Products with a transposed factor are slow, so it is transposed once, before the loop.
         transposed = {
             name: tf.transpose(inputs[name], [0, 2, 1])
@@ -261,45 +269,50 @@ class _Pass:
             if name in inputs
         }
 
-        def step(t, d_hidden, d_memory, arrays):
-            hidden, controls = record["hiddens"][t], record["controls"][t]
-            memory = record["rows"][t - block.begin]
-            d_hidden, d_memory, now = self.backward_step(
-                block, transposed, hidden, controls, memory, d_hidden + d_hiddens[t], d_memory
+        def step(t, d_state, arrays):
+            d_state, now = self.backward_step(
+                block,
+                transposed,
+                record["hiddens"][t],
+                record["controls"][t],
+                record["rows"][t - block.begin],
+                d_hiddens[t],
+                d_state,
             )
-            return t - 1, d_hidden, d_memory, _write(arrays, t, now)
+            return t - 1, d_state, _write(arrays, t, now)
 
-        _, d_hidden, d_memory, arrays = tf.while_loop(
+        _, d_state, arrays = tf.while_loop(
             lambda t, *_: t >= block.begin,
             step,
-            (block.end - 1, d_hidden, d_memory, arrays),
+            (block.end - 1, d_state, arrays),
             maximum_iterations=block.steps,
         )
-        return d_hidden, d_memory, arrays
+        return d_state, arrays
 
-    def backward_step(self, block, transposed, hidden, controls, memory, d_hidden, d_memory):
-        topology = self.topology
+    def backward_step(self, block, transposed, hidden, controls, memory, d_hidden, d_state):
+        topology, d_memory = self.topology, d_state["memory"]
         weights, value = split_controls(controls)
 
         *moves, last_move = topology.moves(memory, value, block.head)
-        d_value = weights[0] * d_memory[:, block.head : block.head + 1] * value * (1 - value)
         d_weights = [_sum_rows(d_memory * (move - last_move)) for move in moves]
         if self.options.rounding:
             d_weights = [tf.zeros_like(d) for d in d_weights]
         mean = _sum([w * d for w, d in zip(weights, d_weights, strict=False)])
-        d_logits = [w * (d - mean) for w, d in zip(weights, d_weights, strict=False)]
-        d_control = _split_lanes(tf.concat([*d_logits, d_value], axis=1), hidden)
+        d_value = weights[0] * d_memory[:, block.head : block.head + 1] * (1 - value)
+        d_relative = tf.concat([*(d - mean for d in d_weights), d_value], axis=1)
+        # Multiplied in this layout: else XLA works it out twice, once for each use of it.
+        d_controls = _split_lanes(controls, hidden) * _split_lanes(d_relative, hidden)
 
-        d_hidden += transposed["control_kernel"] @ d_control
+        d_hidden += transposed["control_kernel"] @ d_controls
+        if "hidden" in d_state:
+            d_hidden += d_state["hidden"]
         d_before = d_hidden * self.derivative(hidden)
         d_read = _join_lanes(transposed["memory_kernel"] @ d_before, topology.read_depth)
         d_memory = _mix(weights, topology.moves_transposed(d_memory, block.head))
-        d_memory += topology.read_transposed(d_read, block.head, block.rows)
+        d_state = {"memory": d_memory + topology.read_transposed(d_read, block.head, block.rows)}
         if "recurrent_kernel" in transposed:
-            d_hidden = transposed["recurrent_kernel"] @ d_before
-        else:
-            d_hidden = tf.zeros_like(d_hidden)
-        return d_hidden, d_memory, {"before": d_before, "controls": d_control}
+            d_state["hidden"] = transposed["recurrent_kernel"] @ d_before
+        return d_state, {"before": d_before, "controls": d_controls}
 
 
 @dataclasses.dataclass(frozen=True)
