@@ -18,6 +18,7 @@ TINY = {
     "updates_a_round": 7,
     "optimizer": "adam",
     "learning_rate": 0.02,
+    "dropout": 0.0,
     "level": "word",
     "checkpoint_seconds": 1e-3,
 }
