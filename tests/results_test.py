@@ -76,3 +76,14 @@ def test_readmes_traces_are_what_the_command_gives(prompt, words, tmp_path, monk
         shown = README.split(words)[1].split("```")[0]
         assert capsys.readouterr().out.strip() == shown.strip()
     assert values.output is None or (tmp_path / values.output).stat().st_size > 0
+
+
+def test_a_word_is_pushed_on_three_stacks_and_comes_back_from_them():
+    model = keras.models.load_model(REPOSITORY / "results/memorize.keras")
+    record = keras_stackrnn.trace(model, "1221211=1121221")
+    memories = {memory.name: memory for memory in record.memories}
+
+    for name in ("stack2", "stack4", "stack5"):
+        assert memories[name].taken[:-1] == ["PUSH"] * 7 + ["POP"] * 7
+    on_top = memories["stack4"].tops[:7, 0].round().astype(int)
+    assert list(on_top) == [0, 1, 1, 0, 1, 0, 0]
