@@ -5,7 +5,8 @@
 
 A row that is finished is not measured again, and one that was stopped goes on: each test is read
 once. After every row `results/` gets the table (penn_treebank.md), the same as data
-(penn_treebank.json) and the learning curves (penn_treebank.png).
+(penn_treebank.json) and the learning curves (penn_treebank.png). A row that is there already stays
+until it is measured again.
 """
 
 import dataclasses
@@ -98,14 +99,15 @@ def measure_network(name: str, manual_dir: str, folder: Path) -> dict:
 
 def write_results(runs: Path, results: Path) -> None:
     """The table of the rows that are finished, in three forms."""
+    data = results / "penn_treebank.json"
+    earlier = json.loads(data.read_text()) if data.exists() else []
     found = [json.loads(path.read_text()) for path in runs.glob(f"*/{FIGURES}")]
-    order = [*NGRAMS, *NETWORKS]
-    rows = sorted(found, key=lambda row: order.index(row["model"]))
+    known = {row["model"]: row for row in [*earlier, *found]}
+    rows = [known[name] for name in [*NGRAMS, *NETWORKS] if name in known]
     curves = {row["model"]: row["curve"] for row in rows if row["curve"]}
-    rows = [{name: value for name, value in row.items() if name != "curve"} for row in rows]
     results.mkdir(parents=True, exist_ok=True)
-    data = json.dumps(rows, indent=2) + "\n"
-    write_aside(results / "penn_treebank.json", lambda aside: aside.write_text(data))
+    text = json.dumps(rows, indent=2) + "\n"
+    write_aside(data, lambda aside: aside.write_text(text))
     table = "\n".join(_table(rows)) + "\n"
     write_aside(results / "penn_treebank.md", lambda aside: aside.write_text(table))
     if curves:

@@ -41,11 +41,24 @@ def test_results_are_the_finished_rows_in_order(script, tmp_path):
     script.write_results(runs, results)
     rows = json.loads((results / "penn_treebank.json").read_text())
     assert [row["model"] for row in rows] == ["5-gram", "lstm"]
-    assert rows[1] == {name: value for name, value in ROW.items() if name != "curve"}
+    assert rows[1] == ROW
     lines = (results / "penn_treebank.md").read_text().splitlines()
     assert lines[-1].startswith("| lstm | 120.0 | 115.0 | 2,090,400 | 3 | 12.5 | 1 | `python ")
     assert " | - | " in lines[-2]
     assert (results / "penn_treebank.png").stat().st_size > 0
+
+
+def test_a_row_stays_until_it_is_measured_again(script, tmp_path):
+    for runs, names in (("one", ("rnn", "lstm")), ("other", ("lstm", "stack"))):
+        for name in names:
+            finish(tmp_path / runs, name, command=runs)
+        script.write_results(tmp_path / runs, tmp_path)
+    rows = json.loads((tmp_path / "penn_treebank.json").read_text())
+    assert [(row["model"], row["command"]) for row in rows] == [
+        ("rnn", "one"),
+        ("lstm", "other"),
+        ("stack", "other"),
+    ]
 
 
 def test_a_finished_row_is_not_measured_again(script, tmp_path):
