@@ -6,9 +6,8 @@ python benchmarks/serving.py --swap_requests=100000   # versions swapped under l
 
 Both servers and the client run on this machine and speak over loopback with the same messages. The
 do-nothing servers answer every request with one ready-made response; they come in grpcio's two
-flavours, and the ratio is to the faster one. The embedded server keeps its Python threads on one
-core, and a second ratio is to a do-nothing server that does so, too. Rounds alternate between the
-servers and the medians are compared, so that whatever else the machine does hits all of them alike.
+flavours, and the ratio is to the faster one. Rounds alternate between the servers and the medians
+are compared, so that whatever else the machine does hits all of them alike.
 
 The model is as large as those that learn to memorize; its weights are drawn, as they change nothing
 about what a run costs.
@@ -18,7 +17,6 @@ import asyncio
 import concurrent.futures
 import contextlib
 import gc
-import os
 import pathlib
 import shutil
 import socket
@@ -67,12 +65,10 @@ flags.DEFINE_string(
     str(REPOSITORY / "serving" / "batching.config"),
     "Text BatchingParameters.",
 )
-flags.DEFINE_integer("python_core", None, "Core of the server's Python threads; any by default.")
 flags.DEFINE_enum(
     "idle_server", None, ["asyncio", "threads"], "Be a do-nothing server: the answer is read."
 )
 flags.DEFINE_integer("port", None, "Port of the do-nothing server.")
-flags.DEFINE_integer("core", -1, "Core of the do-nothing server; negative: any.")
 
 FLAGS = flags.FLAGS
 
@@ -222,13 +218,11 @@ def server_command(base_path: str | pathlib.Path, port: int) -> list[str]:
         f"--port={port}",
         "--enable_batching",
         f"--batching_parameters_file={FLAGS.batching_parameters_file}",
-        *([f"--python_core={FLAGS.python_core}"] if FLAGS.python_core is not None else []),
     ]
 
 
-def idle_command(flavour: str, core: int, port: int) -> list[str]:
-    script = str(pathlib.Path(__file__).resolve())
-    return [script, f"--idle_server={flavour}", f"--core={core}", f"--port={port}"]
+def idle_command(flavour: str, port: int) -> list[str]:
+    return [str(pathlib.Path(__file__).resolve()), f"--idle_server={flavour}", f"--port={port}"]
 
 
 class Load:
@@ -282,18 +276,15 @@ async def compare(base_path: str) -> None:
     random = np.random.default_rng(0)
     sequences = random.integers(0, FLAGS.symbols, (64, FLAGS.length), np.int32)
     requests = [request_for(sequence) for sequence in sequences]
-    idle_servers = {"do-nothing, asyncio": ("asyncio", -1), "do-nothing, threads": ("threads", -1)}
-    plain = list(idle_servers)
-    if FLAGS.python_core is not None:
-        idle_servers["do-nothing, one core"] = ("threads", FLAGS.python_core)
+    idle_servers = {"do-nothing, asyncio": "asyncio", "do-nothing, threads": "threads"}
     names = [*idle_servers, "embedded server"]
     ports = free_ports(len(names))
     loads = [Load(port, requests) for port in ports]
     with contextlib.ExitStack() as stack:
         stack.enter_context(running(*server_command(base_path, ports[-1])))
         idle_processes = [
-            stack.enter_context(running(*idle_command(*how, port)))
-            for how, port in zip(idle_servers.values(), ports, strict=False)
+            stack.enter_context(running(*idle_command(flavour, port)))
+            for flavour, port in zip(idle_servers.values(), ports, strict=False)
         ]
         response = await loads[-1].first_response()
         for process in idle_processes:
@@ -319,11 +310,8 @@ async def compare(base_path: str) -> None:
             f"{name:22}{medians[name]:12.0f}{p50 * 1e3:9.1f}{p99 * 1e3:9.1f}{p99 / p50:9.1f}"
             f"{len(load.failures):8d}"
         )
-    ratio = medians["embedded server"] / max(medians[name] for name in plain)
+    ratio = medians["embedded server"] / max(medians[name] for name in idle_servers)
     print(f"ratio of requests a second: {ratio:.3f} (at least 0.5 is the goal)")
-    if FLAGS.python_core is not None:
-        ratio = medians["embedded server"] / medians["do-nothing, one core"]
-        print(f"                            {ratio:.3f} of the do-nothing server on one core")
 
 
 async def swap(folder: pathlib.Path) -> None:
@@ -375,8 +363,6 @@ async def swap(folder: pathlib.Path) -> None:
 def main(argv: list[str]) -> None:
     logging.set_verbosity(logging.WARNING)
     if FLAGS.idle_server:
-        if FLAGS.core >= 0:
-            os.sched_setaffinity(0, {FLAGS.core})
         response = predict_pb2.PredictResponse.FromString(sys.stdin.buffer.read())
         run_idle_server(FLAGS.idle_server, FLAGS.port, response)
         return

@@ -1,14 +1,15 @@
 """Requests that arrive together run together: the queue, the padding and the splitting."""
 
+import asyncio
 import bisect
+import concurrent.futures
 import dataclasses
 import os
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -20,56 +21,32 @@ from keras_stackrnn.serving.saved_model import SavedModel
 Outputs = dict[str, np.ndarray]
 
 
-class Waiter(NamedTuple):
-    """Who waits for a run.
-
-    Attributes:
-        deadline: in seconds of `time.monotonic()`, or None.
-        is_there: whether somebody still waits; a run that nobody waits for is not begun.
-    """
-
-    deadline: float | None = None
-    is_there: Callable[[], bool] = lambda: True
-
-    def seconds_left(self) -> float | None:
-        return None if self.deadline is None else max(self.deadline - time.monotonic(), 0.0)
-
-
-PATIENT = Waiter()
-
-
 class DirectRunner:
-    """Runs each request by itself, on the thread that asks.
+    """Runs each request by itself, on a pool of threads.
 
     Args:
-        num_runs: how many run at a time.
+        num_threads: how many run at a time.
     """
 
-    def __init__(self, num_runs: int):
-        self._free = threading.Semaphore(num_runs)
+    def __init__(self, num_threads: int):
+        self._pool = concurrent.futures.ThreadPoolExecutor(num_threads, "run")
 
-    def run(self, model: SavedModel, plan: Plan, waiter: Waiter = PATIENT) -> Outputs:
+    async def run(self, model: SavedModel, plan: Plan, deadline: float | None = None) -> Outputs:
         """Runs `plan`.
 
         Args:
             model: the graph to run.
             plan: what to feed and fetch.
-            waiter: who wants the outputs, and until when.
+            deadline: in seconds of `time.monotonic()`, or None.
 
         Returns:
             The fetched arrays by tensor name.
         """
-        if not self._free.acquire(timeout=waiter.seconds_left()):
-            raise _too_late()
-        try:
-            if not waiter.is_there():
-                raise _gone()
-            return run_plan(model, plan, waiter.deadline)
-        finally:
-            self._free.release()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, run_plan, model, plan, deadline)
 
     def close(self) -> None:
-        """Nothing is to be done: a run ends before its thread goes on."""
+        self._pool.shutdown()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,37 +91,12 @@ class BatchingOptions:
         return options
 
 
+@dataclasses.dataclass(eq=False, slots=True)
 class _Task:
-    """A request in the queue, whose thread waits for the result."""
-
-    __slots__ = ("_is_given_up", "_result", "_unfinished", "plan", "size", "waiter")
-
-    def __init__(self, plan: Plan, size: int, waiter: Waiter):
-        self.plan = plan
-        self.size = size
-        self.waiter = waiter
-        self._result: Outputs | BaseException | None = None
-        self._is_given_up = False
-        # Held until there is a result: an event or a future takes many times as long.
-        self._unfinished = threading.Lock()
-        self._unfinished.acquire()
-
-    def is_awaited(self) -> bool:
-        return not self._is_given_up and self.waiter.is_there()
-
-    def finish(self, result: Outputs | BaseException) -> None:
-        self._result = result
-        self._unfinished.release()
-
-    def result(self) -> Outputs:
-        """Waits for what `finish` is given, until the deadline; an error is raised."""
-        seconds = self.waiter.seconds_left()
-        if not self._unfinished.acquire(timeout=-1 if seconds is None else seconds):
-            self._is_given_up = True
-            raise _too_late()
-        if isinstance(self._result, BaseException):
-            raise self._result
-        return self._result
+    plan: Plan
+    size: int
+    deadline: float | None
+    future: asyncio.Future
 
 
 @dataclasses.dataclass(eq=False)
@@ -191,20 +143,20 @@ class BatchingRunner:
         for thread in self._threads:
             thread.start()
 
-    def run(self, model: SavedModel, plan: Plan, waiter: Waiter = PATIENT) -> Outputs:
+    async def run(self, model: SavedModel, plan: Plan, deadline: float | None = None) -> Outputs:
         """Runs `plan` in company; see `DirectRunner.run`."""
         size = _common_batch_size(plan.feeds.values())
         if size is None or plan.fetches in self._unsplittable.get(model, ()):
-            return self._loners.run(model, plan, waiter)
+            return await self._loners.run(model, plan, deadline)
         if size > self._options.max_batch_size:
             raise status.invalid_argument(
                 f"Task size {size} is larger than maximum input batch size "
                 f"{self._options.max_batch_size}"
             )
-        task = _Task(plan, size, waiter)
+        task = _Task(plan, size, deadline, asyncio.get_running_loop().create_future())
         with self._changed:
             self._enqueue(model, task)
-        return task.result()
+        return await task.future
 
     def close(self) -> None:
         """Runs what is still queued, then ends the threads."""
@@ -259,8 +211,9 @@ class BatchingRunner:
                 results = [error] * len(batch.tasks)
             with self._changed:
                 self._running_tasks -= len(batch.tasks)
-            for task, result in zip(batch.tasks, results, strict=True):
-                task.finish(result)
+            # One call for the whole batch: every call wakes the loop.
+            loop = batch.tasks[0].future.get_loop()
+            loop.call_soon_threadsafe(_deliver, batch.tasks, results)
 
     def _next_batch(self) -> _Batch | None:
         """Waits for a batch that is ready; returns None when there will be no more."""
@@ -302,13 +255,7 @@ class BatchingRunner:
             self._waiting_tasks + self._running_tasks, self._recent_crowd * 3 // 4
         )
         self._waiting_tasks -= len(batch.tasks)
-        awaited = []
-        for task in batch.tasks:
-            if task.is_awaited():
-                awaited.append(task)
-            else:
-                task.finish(_gone())
-        batch.tasks = awaited
+        batch.tasks = [task for task in batch.tasks if not task.future.cancelled()]
 
     def _results(self, batch: _Batch) -> list[Outputs | Exception]:
         tasks = batch.tasks
@@ -330,7 +277,7 @@ class BatchingRunner:
             )
             for name in batch.tasks[0].plan.feeds
         }
-        deadlines = [task.waiter.deadline for task in batch.tasks]
+        deadlines = [task.deadline for task in batch.tasks]
         plan = Plan(feeds, batch.tasks[0].plan.fetches)
         outputs = run_plan(batch.model, plan, None if None in deadlines else max(deadlines))
         rows = len(next(iter(feeds.values())))
@@ -349,14 +296,6 @@ class BatchingRunner:
         return sizes[bisect.bisect_left(sizes, rows)] if sizes else rows
 
 
-def _too_late() -> status.ServingError:
-    return status.deadline_exceeded("The deadline passed before there was an answer")
-
-
-def _gone() -> status.ServingError:
-    return status.cancelled("The caller has gone")
-
-
 class _UnsplittableError(Exception):
     """The first dimension of an output is not the batch."""
 
@@ -367,13 +306,23 @@ def run_plan(model: SavedModel, plan: Plan, deadline: float | None) -> Outputs:
     if deadline is not None:
         timeout = deadline - time.monotonic()
         if timeout <= 0:
-            raise _too_late()
+            raise status.deadline_exceeded("The deadline passed before the run began")
     return dict(zip(plan.fetches, model.run(plan.feeds, plan.fetches, timeout), strict=True))
+
+
+def _deliver(tasks: list[_Task], results: list[Outputs | BaseException]) -> None:
+    for task, result in zip(tasks, results, strict=True):
+        if task.future.done():
+            continue
+        if isinstance(result, BaseException):
+            task.future.set_exception(result)
+        else:
+            task.future.set_result(result)
 
 
 def _result_or_error(model: SavedModel, task: _Task) -> Outputs | Exception:
     try:
-        return run_plan(model, task.plan, task.waiter.deadline)
+        return run_plan(model, task.plan, task.deadline)
     except Exception as error:
         return error
 

@@ -1,7 +1,7 @@
 """The gRPC side: TensorFlow Serving's two services, health checks and reflection."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import grpc
 from google.protobuf import message
@@ -20,7 +20,6 @@ from tensorflow_serving.apis import (
 )
 
 from keras_stackrnn.serving import status
-from keras_stackrnn.serving.batching import Waiter
 from keras_stackrnn.serving.service import Caller, Service
 
 # Reflection describes what is registered, so the names come from the descriptors themselves.
@@ -34,7 +33,7 @@ _LONGEST_DEADLINE_SECONDS = 1e8
 HEALTH_NAMES = ("", "PredictionService", "ModelService", PREDICTION_SERVICE, MODEL_SERVICE)
 
 
-def add_services(server: grpc.Server, service: Service) -> None:
+def add_services(server: grpc.aio.Server, service: Service) -> None:
     """Registers PredictionService, ModelService and reflection with `server`."""
     inference = {
         "Predict": (predict_pb2.PredictRequest, service.predict),
@@ -69,14 +68,14 @@ def add_services(server: grpc.Server, service: Service) -> None:
     )
 
 
-def add_health(server: grpc.Server) -> health.HealthServicer:
+def add_health(server: grpc.aio.Server) -> health.aio.HealthServicer:
     """Registers the standard health service; `set_health` says what it answers."""
-    servicer = health.HealthServicer()
+    servicer = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
     return servicer
 
 
-def set_health(servicer: health.HealthServicer, serving: bool) -> None:
+async def set_health(servicer: health.aio.HealthServicer, serving: bool) -> None:
     """Sets the answer of the health service for all of its names."""
     answer = (
         health_pb2.HealthCheckResponse.SERVING
@@ -84,20 +83,20 @@ def set_health(servicer: health.HealthServicer, serving: bool) -> None:
         else health_pb2.HealthCheckResponse.NOT_SERVING
     )
     for name in HEALTH_NAMES:
-        servicer.set(name, answer)
+        await servicer.set(name, answer)
 
 
-def _for_caller(method) -> Callable[..., message.Message]:
+def _for_caller(method) -> Callable[..., Awaitable[message.Message]]:
     def call(request, context):
         remaining = context.time_remaining()
         has_deadline = remaining is not None and remaining < _LONGEST_DEADLINE_SECONDS
         deadline = time.monotonic() + remaining if has_deadline else None
-        return method(request, Caller("GRPC", Waiter(deadline, context.is_active)))
+        return method(request, Caller("GRPC", deadline))
 
     return call
 
 
-def _for_anybody(method) -> Callable[..., message.Message]:
+def _for_anybody(method) -> Callable[..., Awaitable[message.Message]]:
     def call(request, context):
         return method(request)
 
@@ -111,7 +110,7 @@ def _handler(request_class: type[message.Message], method) -> grpc.RpcMethodHand
     message with UNKNOWN and a traceback in the log.
     """
 
-    def handle(data: bytes, context: grpc.ServicerContext) -> bytes:
+    async def handle(data: bytes, context: grpc.aio.ServicerContext) -> bytes:
         try:
             try:
                 request = request_class.FromString(data)
@@ -119,10 +118,10 @@ def _handler(request_class: type[message.Message], method) -> grpc.RpcMethodHand
                 raise status.invalid_argument(
                     f"The request's {len(data)} bytes are not a {request_class.DESCRIPTOR.name}"
                 ) from error
-            response = method(request, context)
+            response = await method(request, context)
             return response.SerializeToString()
         except Exception as error:
             serving_error = status.as_serving_error(error)
-        context.abort(serving_error.code, serving_error.message)
+        await context.abort(serving_error.code, serving_error.message)
 
     return grpc.unary_unary_rpc_method_handler(handle)

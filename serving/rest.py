@@ -1,13 +1,10 @@
 """The REST API of TensorFlow Serving, and its metrics page, over the same service as gRPC."""
 
 import asyncio
-import concurrent.futures
-import contextlib
 import json
 import re
-import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
@@ -22,18 +19,16 @@ from tensorflow_serving.apis import (
 )
 
 from keras_stackrnn.serving import json_tensors, metrics, predict, status
-from keras_stackrnn.serving.batching import Waiter
 from keras_stackrnn.serving.service import Caller, Service
 
 _MODEL = r"/v1/models/(?P<name>[^/:]+)(?:/(?:versions/(?P<version>\d+)|labels/(?P<label>[^/:]+)))?"
 _INFERENCE_PATH = re.compile(_MODEL + r":(?P<method>predict|classify|regress)")
 _STATUS_PATH = re.compile(_MODEL + r"(?P<metadata>/metadata)?")
+_LARGE_BODY_BYTES = 65536
 
 
 class RestServer:
-    """Answers HTTP requests, on threads of its own.
-
-    An event loop reads and writes; what takes long is done on other threads.
+    """Answers HTTP requests on the running event loop.
 
     Args:
         service: answers the requests behind them.
@@ -55,7 +50,7 @@ class RestServer:
         self._timeout_seconds = timeout_seconds
         self._max_inflight_requests = max_inflight_requests
         self._prometheus_path = prometheus_path
-        self._methods: dict[str, Callable[..., dict]] = {
+        self._methods: dict[str, Callable[..., Awaitable[dict]]] = {
             "predict": self._predict,
             "classify": self._classify,
             "regress": self._regress,
@@ -64,31 +59,9 @@ class RestServer:
         application = web.Application(client_max_size=max_body_bytes)
         application.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(application, access_log=None)
-        self._pool = concurrent.futures.ThreadPoolExecutor(max_inflight_requests, "rest")
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="rest", daemon=True)
 
-    def start(self, host: str, port: int) -> int:
+    async def start(self, host: str, port: int) -> int:
         """Listens on `host`; returns the port, which is any free one when `port` is 0."""
-        self._thread.start()
-        return self._on_loop(self._listen(host, port))
-
-    def stop(self, grace_seconds: float) -> None:
-        """Takes no new requests, and lets those under way finish.
-
-        Args:
-            grace_seconds: those that take longer are broken off.
-        """
-        self._on_loop(self._drain(grace_seconds))
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-        self._pool.shutdown(wait=False)
-
-    def _on_loop(self, coroutine: Coroutine) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
-
-    async def _listen(self, host: str, port: int) -> int:
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, host, port).start()
@@ -96,13 +69,9 @@ class RestServer:
             raise ValueError(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
         return self._runner.addresses[0][1]
 
-    async def _drain(self, grace_seconds: float) -> None:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._runner.cleanup(), grace_seconds)
-        unfinished = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in unfinished:
-            task.cancel()
-        await asyncio.gather(*unfinished, return_exceptions=True)
+    async def stop(self) -> None:
+        """Takes no new requests and answers those under way."""
+        await self._runner.cleanup()
 
     async def _handle(self, request: web.Request) -> web.Response:
         if request.path == self._prometheus_path and request.method == "GET":
@@ -115,9 +84,7 @@ class RestServer:
                     f"Too many requests in flight: at most {self._max_inflight_requests} are taken"
                 )
             body = await request.read()
-            return await self._loop.run_in_executor(
-                self._pool, self._answer, request.method, request.path, body
-            )
+            return _json_response(await self._answer(request.method, request.path, body), 200)
         except web.HTTPException as error:
             return _json_response({"error": f"{error.status} {error.reason}"}, error.status)
         except Exception as error:
@@ -126,22 +93,25 @@ class RestServer:
         finally:
             self._inflight -= 1
 
-    def _answer(self, method: str, path: str, body: bytes) -> web.Response:
-        return _json_response(self._content(method, path, body), 200)
-
-    def _content(self, method: str, path: str, body: bytes) -> dict:
+    async def _answer(self, method: str, path: str, body: bytes) -> dict:
         if method == "POST" and (match := _INFERENCE_PATH.fullmatch(path)):
-            caller = Caller("REST", Waiter(time.monotonic() + self._timeout_seconds))
-            return self._methods[match["method"]](_spec(match), body, caller)
+            caller = Caller("REST", time.monotonic() + self._timeout_seconds)
+            try:
+                async with asyncio.timeout(self._timeout_seconds):
+                    return await self._methods[match["method"]](_spec(match), body, caller)
+            except TimeoutError as error:
+                raise status.deadline_exceeded(
+                    f"No answer within {self._timeout_seconds:g} s"
+                ) from error
         if method == "GET" and (match := _STATUS_PATH.fullmatch(path)):
             answer = self._metadata if match["metadata"] else self._status
-            return answer(_spec(match))
+            return await answer(_spec(match))
         if path.startswith("/v1/"):
             raise status.invalid_argument(f"Malformed request: {method} {path}")
         raise web.HTTPNotFound
 
-    def _predict(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
-        document = json_tensors.parse(body)
+    async def _predict(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
+        document = await _aside(body, json_tensors.parse, body)
         spec.signature_name = json_tensors.signature_name(document)
         request = predict_pb2.PredictRequest(model_spec=spec)
         with self._service.models.lease(spec) as servable:
@@ -153,16 +123,16 @@ class RestServer:
             infos = dict(servable.model.signatures[name].definition.inputs)
         if not infos:
             raise status.invalid_argument(f"Failed to get input map for signature: {name}")
-        inputs, as_rows = json_tensors.read_inputs(document, infos)
+        inputs, as_rows = await _aside(body, json_tensors.read_inputs, document, infos)
         for name, proto in inputs.items():
             request.inputs[name].CopyFrom(proto)
-        response = self._service.predict(request, caller)
-        return json_tensors.write_outputs(response.outputs, as_rows)
+        response = await self._service.predict(request, caller)
+        return await _aside(body, json_tensors.write_outputs, response.outputs, as_rows)
 
-    def _classify(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
+    async def _classify(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
         request = classification_pb2.ClassificationRequest(model_spec=spec)
         _read_examples(body, "classify", request)
-        response = self._service.classify(request, caller)
+        response = await self._service.classify(request, caller)
         return {
             "results": [
                 [[entry.label, json_tensors.as_number(entry.score)] for entry in row.classes]
@@ -170,23 +140,23 @@ class RestServer:
             ]
         }
 
-    def _regress(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
+    async def _regress(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
         request = regression_pb2.RegressionRequest(model_spec=spec)
         _read_examples(body, "regress", request)
-        response = self._service.regress(request, caller)
+        response = await self._service.regress(request, caller)
         return {
             "results": [json_tensors.as_number(row.value) for row in response.result.regressions]
         }
 
-    def _status(self, spec: model_pb2.ModelSpec) -> dict:
+    async def _status(self, spec: model_pb2.ModelSpec) -> dict:
         request = get_model_status_pb2.GetModelStatusRequest(model_spec=spec)
-        return _to_dict(self._service.get_model_status(request))
+        return _to_dict(await self._service.get_model_status(request))
 
-    def _metadata(self, spec: model_pb2.ModelSpec) -> dict:
+    async def _metadata(self, spec: model_pb2.ModelSpec) -> dict:
         request = get_model_metadata_pb2.GetModelMetadataRequest(
             model_spec=spec, metadata_field=["signature_def"]
         )
-        response = self._service.get_model_metadata(request)
+        response = await self._service.get_model_metadata(request)
         signature_map = get_model_metadata_pb2.SignatureDefMap()
         response.metadata["signature_def"].Unpack(signature_map)
         return {
@@ -212,6 +182,13 @@ def _read_examples(body: bytes, method: str, request) -> None:
     document = json_tensors.parse(body)
     request.model_spec.signature_name = json_tensors.signature_name(document)
     json_tensors.read_examples(document, method, request.input)
+
+
+async def _aside(body: bytes, function: Callable, *arguments) -> Any:
+    """Calls `function`, on a thread when the body is large: the loop has others to serve."""
+    if len(body) > _LARGE_BODY_BYTES:
+        return await asyncio.to_thread(function, *arguments)
+    return function(*arguments)
 
 
 def _to_dict(message) -> dict:

@@ -4,8 +4,7 @@ python -m keras_stackrnn.serving.server --model_name=anbn --model_base_path=/mod
 python -m keras_stackrnn.serving.server --model_config_file=models.config --rest_api_port=8501
 """
 
-import concurrent.futures
-import contextlib
+import asyncio
 import dataclasses
 import functools
 import gc
@@ -15,13 +14,12 @@ import pathlib
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine
 
 import grpc
 import tensorflow as tf
 from absl import app, flags
 from absl import logging as absl_logging
-from grpc_health.v1 import health
 
 from keras_stackrnn.serving import config, grpc_services, models, status, warmup
 from keras_stackrnn.serving.batching import BatchingOptions, BatchingRunner, DirectRunner
@@ -33,8 +31,6 @@ from keras_stackrnn.serving.service import Service
 logger = logging.getLogger(__name__)
 
 _HEALTH_SECONDS = 0.5
-# Calls beside inference that are answered at a time: status, metadata, reloads, reflection, health.
-_OTHER_CALLS = 100
 # How long a `with` block waits for requests under way when it ends.
 _GRACE_SECONDS = 5.0
 
@@ -59,11 +55,21 @@ class ServerOptions:
     max_simultaneous_runs: int = 16
     tensorflow_inter_op_parallelism: int = 0
     tensorflow_intra_op_parallelism: int = 0
-    python_core: int | None = None
+
+
+@functools.cache
+def _event_loop() -> asyncio.AbstractEventLoop:
+    """Returns the loop of all servers in this process, on a thread of its own.
+
+    gRPC's asyncio side polls for one loop only.
+    """
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="event-loop", daemon=True).start()
+    return loop
 
 
 class ModelServer:
-    """A server in this process; it answers on threads of its own.
+    """A server in this process; it answers on a thread of its own.
 
     Args:
         options: see `ServerOptions`.
@@ -76,11 +82,9 @@ class ModelServer:
 
     def __init__(self, options: ServerOptions):
         self._options = options
-        self._cores = _Cores(options.python_core)
         self.models = models.ModelManager(options.versions, self._load)
         if options.batching:
-            with self._cores.for_python():
-                self._runner = BatchingRunner(options.batching)
+            self._runner = BatchingRunner(options.batching)
         else:
             self._runner = DirectRunner(options.max_simultaneous_runs)
         self.service = Service(
@@ -92,19 +96,16 @@ class ModelServer:
         )
         self.port: int | None = None
         self.rest_api_port: int | None = None
-        self._grpc_server: grpc.Server | None = None
+        self._grpc_server: grpc.aio.Server | None = None
         self._rest_server: RestServer | None = None
-        self._health: health.HealthServicer | None = None
-        self._stopping = threading.Event()
+        self._health = None
+        self._health_updates: asyncio.Task | None = None
 
     def start(self) -> None:
         """Loads the models, then opens the ports: who can connect can be served."""
         self.models.reload(self._options.models)
         self.models.start_polling()
-        with self._cores.for_python():
-            self._start_grpc()
-            if self._options.rest_api_port is not None:
-                self._start_rest()
+        self._on_loop(self._listen())
 
     def stop(self, grace_seconds: float) -> None:
         """Takes no new requests, lets those under way finish, and unloads the models.
@@ -112,14 +113,7 @@ class ModelServer:
         Args:
             grace_seconds: requests that take longer are broken off.
         """
-        self._stopping.set()
-        if self._health:
-            self._health.enter_graceful_shutdown()
-        ended = self._grpc_server.stop(grace_seconds) if self._grpc_server else None
-        if self._rest_server:
-            self._rest_server.stop(grace_seconds)
-        if ended:
-            ended.wait()
+        self._on_loop(self._drain(grace_seconds))
         self.models.close()
         self._runner.close()
 
@@ -134,9 +128,11 @@ class ModelServer:
     def __exit__(self, *error) -> None:
         self.stop(_GRACE_SECONDS)
 
+    def _on_loop(self, coroutine: Coroutine) -> None:
+        asyncio.run_coroutine_threadsafe(coroutine, _event_loop()).result()
+
     def _load(self, path: pathlib.Path) -> SavedModel:
-        with self._cores.for_tensorflow():
-            model = SavedModel(path, _session_config(self._options))
+        model = SavedModel(path, _session_config(self._options))
         try:
             warmup.warm_up(model, self._options.max_message_bytes)
         except BaseException:
@@ -144,26 +140,37 @@ class ModelServer:
             raise
         return model
 
-    def _start_grpc(self) -> None:
+    async def _listen(self) -> None:
+        await self._start_grpc()
+        if self._options.rest_api_port is not None:
+            await self._start_rest()
+
+    async def _drain(self, grace_seconds: float) -> None:
+        if self._health_updates:
+            self._health_updates.cancel()
+            await grpc_services.set_health(self._health, serving=False)
+        stops = []
+        if self._grpc_server:
+            stops.append(self._grpc_server.stop(grace_seconds))
+        if self._rest_server:
+            stops.append(self._rest_server.stop())
+        await asyncio.gather(*stops)
+
+    async def _start_grpc(self) -> None:
         options = self._options
-        # A request keeps its thread until it is answered. grpcio's asyncio server does without, and
-        # takes twice the time for a request.
-        num_threads = options.max_inflight_requests + _OTHER_CALLS
-        server = grpc.server(
-            concurrent.futures.ThreadPoolExecutor(num_threads, "grpc"),
-            maximum_concurrent_rpcs=num_threads,
+        server = grpc.aio.server(
             options=[
                 ("grpc.max_receive_message_length", options.max_message_bytes),
                 ("grpc.max_send_message_length", -1),
                 # Otherwise a second server on the same port would silently take half the requests.
                 ("grpc.so_reuseport", 0),
-            ],
+            ]
         )
         grpc_services.add_services(server, self.service)
         if options.health_service:
             self._health = grpc_services.add_health(server)
-            grpc_services.set_health(self._health, self.models.all_available())
-            threading.Thread(target=self._update_health, name="health", daemon=True).start()
+            await grpc_services.set_health(self._health, self.models.all_available())
+            self._health_updates = asyncio.create_task(self._update_health())
         if options.port is not None:
             address = f"{options.host}:{options.port}"
             try:
@@ -178,10 +185,10 @@ class ModelServer:
         if options.grpc_socket_path:
             server.add_insecure_port(f"unix:{options.grpc_socket_path}")
             logger.info("Running gRPC ModelServer at UNIX socket %s ...", options.grpc_socket_path)
-        server.start()
+        await server.start()
         self._grpc_server = server
 
-    def _start_rest(self) -> None:
+    async def _start_rest(self) -> None:
         options = self._options
         self._rest_server = RestServer(
             self.service,
@@ -190,51 +197,13 @@ class ModelServer:
             options.max_inflight_requests,
             options.prometheus_path,
         )
-        self.rest_api_port = self._rest_server.start(options.host, options.rest_api_port)
+        self.rest_api_port = await self._rest_server.start(options.host, options.rest_api_port)
         logger.info("Exporting HTTP/REST API at:%s:%d ...", options.host, self.rest_api_port)
 
-    def _update_health(self) -> None:
-        while not self._stopping.wait(_HEALTH_SECONDS):
-            grpc_services.set_health(self._health, self.models.all_available())
-
-
-class _Cores:
-    """Where threads run: Python's on a core of their own, TensorFlow's wherever there is room.
-
-    Python's threads take turns. From core to core a turn is handed on slowly, and what the last
-    thread has worked with is in the other core's cache. A thread begins on the cores of the one
-    that starts it.
-
-    Args:
-        python_core: number of the core; None leaves everything to the kernel.
-    """
-
-    def __init__(self, python_core: int | None):
-        self._python = self._all = None
-        if python_core is not None:
-            self._python, self._all = {python_core}, os.sched_getaffinity(0)
-            if python_core not in self._all:
-                raise ValueError(
-                    f"--python_core must be one of {sorted(self._all)}, got {python_core}."
-                )
-
-    def for_python(self) -> contextlib.AbstractContextManager:
-        return self._starting_threads_on(self._python)
-
-    def for_tensorflow(self) -> contextlib.AbstractContextManager:
-        return self._starting_threads_on(self._all)
-
-    @contextlib.contextmanager
-    def _starting_threads_on(self, cores: set[int] | None) -> Iterator[None]:
-        if cores is None:
-            yield
-            return
-        before = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, cores)
-        try:
-            yield
-        finally:
-            os.sched_setaffinity(0, before)
+    async def _update_health(self) -> None:
+        while True:
+            await asyncio.sleep(_HEALTH_SECONDS)
+            await grpc_services.set_health(self._health, self.models.all_available())
 
 
 def _session_config(options: ServerOptions) -> tf.compat.v1.ConfigProto:
@@ -317,7 +286,6 @@ def define_flags(values: flags.FlagValues) -> None:
     text("batching_parameters_file", "", "Text BatchingParameters.")
     integer("tensorflow_inter_op_parallelism", 0, "Operations at a time; 0: as fits the batches.")
     integer("tensorflow_intra_op_parallelism", 0, "Threads of an operation; 0: as fits.")
-    integer("python_core", None, "Core for all threads but TensorFlow's; any by default.")
     text("monitoring_config_file", "", "Text MonitoringConfig: Prometheus on REST.")
     switch("enable_grpc_healthcheck_service", False, "Answer grpc.health.v1.Health.")
     integer("max_message_bytes", 64 * 2**20, "Largest request, and largest tensor in it.")
@@ -378,7 +346,6 @@ def options_from_flags(values: flags.FlagValues) -> ServerOptions:
         max_inflight_requests=values.max_inflight_requests,
         tensorflow_inter_op_parallelism=values.tensorflow_inter_op_parallelism,
         tensorflow_intra_op_parallelism=values.tensorflow_intra_op_parallelism,
-        python_core=values.python_core,
     )
 
 

@@ -1,10 +1,8 @@
 """The RPCs themselves, the same for gRPC and REST: find the model, run it, answer."""
 
-import contextlib
+import asyncio
 import logging
-import threading
 import time
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import grpc
@@ -20,7 +18,7 @@ from tensorflow_serving.apis import (
 )
 
 from keras_stackrnn.serving import predict, status
-from keras_stackrnn.serving.batching import BatchingRunner, DirectRunner, Waiter
+from keras_stackrnn.serving.batching import BatchingRunner, DirectRunner
 from keras_stackrnn.serving.metrics import Metrics
 from keras_stackrnn.serving.models import ModelManager
 
@@ -31,22 +29,22 @@ _UNKNOWN_MODEL = "(unknown)"
 
 
 class Caller(NamedTuple):
-    """Who asks.
+    """Who waits for an answer.
 
     Attributes:
         entrypoint: "GRPC" or "REST".
-        waiter: for how long.
+        deadline: in seconds of `time.monotonic()`, or None.
     """
 
     entrypoint: str
-    waiter: Waiter
+    deadline: float | None
 
 
 class Service:
     """Answers the requests of PredictionService and ModelService.
 
     Every method takes the request message and returns the response message or raises
-    `ServingError`, and may be called on any number of threads at a time.
+    `ServingError`. All of them run on one event loop; only graphs run on other threads.
 
     Args:
         models: the served models.
@@ -70,9 +68,8 @@ class Service:
         self._max_inflight_requests = max_inflight_requests
         self._max_tensor_bytes = max_tensor_bytes
         self._inflight = 0
-        self._counting = threading.Lock()
 
-    def predict(
+    async def predict(
         self, request: predict_pb2.PredictRequest, caller: Caller
     ) -> predict_pb2.PredictResponse:
         _check_spec(request)
@@ -80,32 +77,32 @@ class Service:
         def plan(signatures, request):
             return predict.plan_predict(signatures, request, self._max_tensor_bytes)
 
-        return self._infer(
+        return await self._infer(
             "Predict", request.model_spec, request, caller, plan, predict.predict_response
         )
 
-    def classify(
+    async def classify(
         self, request: classification_pb2.ClassificationRequest, caller: Caller
     ) -> classification_pb2.ClassificationResponse:
         _check_spec(request)
         plan, respond = predict.plan_classify, predict.classify_response
-        return self._infer("Classify", request.model_spec, request, caller, plan, respond)
+        return await self._infer("Classify", request.model_spec, request, caller, plan, respond)
 
-    def regress(
+    async def regress(
         self, request: regression_pb2.RegressionRequest, caller: Caller
     ) -> regression_pb2.RegressionResponse:
         _check_spec(request)
         plan, respond = predict.plan_regress, predict.regress_response
-        return self._infer("Regress", request.model_spec, request, caller, plan, respond)
+        return await self._infer("Regress", request.model_spec, request, caller, plan, respond)
 
-    def multi_inference(
+    async def multi_inference(
         self, request: inference_pb2.MultiInferenceRequest, caller: Caller
     ) -> inference_pb2.MultiInferenceResponse:
         spec = request.tasks[0].model_spec if request.tasks else model_pb2.ModelSpec()
         plan, respond = predict.plan_multi_inference, predict.multi_inference_response
-        return self._infer("MultiInference", spec, request, caller, plan, respond)
+        return await self._infer("MultiInference", spec, request, caller, plan, respond)
 
-    def get_model_metadata(
+    async def get_model_metadata(
         self, request: get_model_metadata_pb2.GetModelMetadataRequest
     ) -> get_model_metadata_pb2.GetModelMetadataResponse:
         _check_spec(request)
@@ -126,30 +123,39 @@ class Service:
         response.metadata[_SIGNATURE_DEF].Pack(signature_map)
         return response
 
-    def get_model_status(
+    async def get_model_status(
         self, request: get_model_status_pb2.GetModelStatusRequest
     ) -> get_model_status_pb2.GetModelStatusResponse:
         _check_spec(request)
         return self.models.status(request.model_spec)
 
-    def handle_reload_config_request(
+    async def handle_reload_config_request(
         self, request: model_management_pb2.ReloadConfigRequest
     ) -> model_management_pb2.ReloadConfigResponse:
-        self.models.reload(request.config)
+        # Loading takes as long as it takes; other requests are answered meanwhile.
+        await asyncio.to_thread(self.models.reload, request.config)
         response = model_management_pb2.ReloadConfigResponse()
         response.status.SetInParent()
         return response
 
-    def _infer(self, api, spec, request, caller, plan, respond):
+    async def _infer(self, api, spec, request, caller, plan, respond):
         """Checks `request` with `plan`, runs it, and answers with `respond`."""
         started = time.perf_counter()
         code = grpc.StatusCode.OK
+        self._inflight += 1
         try:
-            with self._one_more_inflight(), self.models.lease(spec) as servable:
+            if self._inflight > self._max_inflight_requests:
+                raise status.resource_exhausted(
+                    f"Too many requests in flight: at most {self._max_inflight_requests} are taken"
+                )
+            with self.models.lease(spec) as servable:
                 signatures = servable.model.signatures
                 planned = plan(signatures, request)
-                outputs = self._runner.run(servable.model, planned, caller.waiter)
+                outputs = await self._runner.run(servable.model, planned, caller.deadline)
                 return respond(signatures, request, servable.version, outputs)
+        except asyncio.CancelledError:
+            code = grpc.StatusCode.CANCELLED
+            raise
         except Exception as error:
             serving_error = status.as_serving_error(error)
             code = serving_error.code
@@ -157,24 +163,10 @@ class Service:
                 logger.error("%s for model %s failed", api, spec.name, exc_info=error)
             raise serving_error from error
         finally:
+            self._inflight -= 1
             name = spec.name if self.models.is_configured(spec.name) else _UNKNOWN_MODEL
             microseconds = (time.perf_counter() - started) * 1e6
             self.metrics.record(name, api, caller.entrypoint, code, microseconds)
-
-    @contextlib.contextmanager
-    def _one_more_inflight(self) -> Iterator[None]:
-        with self._counting:
-            self._inflight += 1
-            is_too_many = self._inflight > self._max_inflight_requests
-        try:
-            if is_too_many:
-                raise status.resource_exhausted(
-                    f"Too many requests in flight: at most {self._max_inflight_requests} are taken"
-                )
-            yield
-        finally:
-            with self._counting:
-                self._inflight -= 1
 
 
 def _check_spec(request) -> None:

@@ -65,10 +65,6 @@ def deadline_exceeded(message: str) -> ServingError:
     return ServingError(grpc.StatusCode.DEADLINE_EXCEEDED, message)
 
 
-def cancelled(message: str) -> ServingError:
-    return ServingError(grpc.StatusCode.CANCELLED, message)
-
-
 def as_serving_error(error: BaseException) -> ServingError:
     """Returns `error` as a `ServingError`; TensorFlow's errors keep their code and text."""
     if isinstance(error, ServingError):

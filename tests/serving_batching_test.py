@@ -1,5 +1,6 @@
 """Batching: who runs together, how rows are padded and split, and what happens when it fails."""
 
+import asyncio
 import concurrent.futures
 import threading
 import time
@@ -13,7 +14,7 @@ import serving_fixtures as fixtures
 import tensorflow as tf
 
 from keras_stackrnn.serving import batching, config, status
-from keras_stackrnn.serving.batching import BatchingOptions, BatchingRunner, DirectRunner, Waiter
+from keras_stackrnn.serving.batching import BatchingOptions, BatchingRunner
 from keras_stackrnn.serving.predict import Plan
 from keras_stackrnn.serving.saved_model import SavedModel
 
@@ -35,12 +36,10 @@ class GatedModel:
 
     def __init__(self, model: SavedModel):
         self.gate = threading.Event()
-        self.began = False
         self.batch_rows = []
         self._model = model
 
     def run(self, feeds, fetches, timeout_seconds=None):
-        self.began = True
         self.gate.wait(30)
         self.batch_rows.append(max((array.shape or (0,))[0] for array in feeds.values()))
         return self._model.run(feeds, fetches, timeout_seconds)
@@ -62,33 +61,29 @@ def probabilities(model: SavedModel, outputs) -> np.ndarray:
     return outputs[model.signatures["serving_default"].outputs["probabilities"]]
 
 
-def wait_until(condition) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.0005)
-
-
-def run_together(model, options: BatchingOptions, plans, waiter=batching.PATIENT):
+def run_together(model, options: BatchingOptions, plans, deadline=None, cancel=False):
     """Queues all plans behind a run that is held back; returns results and sizes of the runs."""
     gated = GatedModel(model)
     plug = plan(model, "batch_rows", x=np.zeros(1, np.float32))
-    runner = BatchingRunner(options)
-    with concurrent.futures.ThreadPoolExecutor(1 + len(plans)) as pool:
-        plugged = pool.submit(runner.run, gated, plug)
-        wait_until(lambda: runner._running_tasks)
-        calls = []
-        for each in plans:
-            queued = runner._waiting_tasks
-            calls.append(call := pool.submit(runner.run, gated, each, waiter))
-            # What has no batch dimension runs alone; all others queue, in this order, or fail.
-            if batching._common_batch_size(each.feeds.values()):
-                wait_until(lambda c=call, n=queued: c.done() or runner._waiting_tasks > n)
+
+    async def run_all():
+        runner = BatchingRunner(options)
+        plugged = asyncio.ensure_future(runner.run(gated, plug))
+        while not runner._running_tasks:
+            await asyncio.sleep(0.001)
+        tasks = [asyncio.ensure_future(runner.run(gated, each, deadline)) for each in plans]
+        await asyncio.sleep(0)  # Every one of them has now queued, or asked for a thread.
+        if cancel:
+            for task in tasks:
+                task.cancel()
+            await asyncio.sleep(0)
         gated.gate.set()
-        results = [call.exception() or call.result() for call in calls]
-        plugged.result()
-    runner.close()
-    return results, gated.batch_rows[1:]
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        await plugged
+        runner.close()
+        return results
+
+    return asyncio.run(run_all()), gated.batch_rows[1:]
 
 
 ONE_THREAD = BatchingOptions(num_batch_threads=1, pad_variable_length_inputs=True)
@@ -205,74 +200,40 @@ def test_a_full_queue_refuses(model):
 
 def test_what_waited_too_long_is_not_run(model):
     plans = [sequence_plan(model, [1]) for _ in range(3)]
-    results, rows = run_together(model, ONE_THREAD, plans, Waiter(deadline=time.monotonic()))
+    results, rows = run_together(model, ONE_THREAD, plans, deadline=time.monotonic())
     assert not rows
     assert {result.code for result in results} == {grpc.StatusCode.DEADLINE_EXCEEDED}
 
 
 def test_what_nobody_waits_for_is_not_run(model):
     plans = [sequence_plan(model, [1]) for _ in range(3)]
-    results, rows = run_together(model, ONE_THREAD, plans, Waiter(is_there=lambda: False))
+    results, rows = run_together(model, ONE_THREAD, plans, cancel=True)
     assert not rows
-    assert {result.code for result in results} == {grpc.StatusCode.CANCELLED}
-
-
-def test_a_deadline_is_kept_while_others_run(model):
-    gated = GatedModel(model)
-    runner = BatchingRunner(ONE_THREAD)
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        held = pool.submit(runner.run, gated, sequence_plan(model, [1]))
-        wait_until(lambda: runner._running_tasks)
-        with pytest.raises(status.ServingError, match="The deadline passed before there was an"):
-            runner.run(gated, sequence_plan(model, [2]), Waiter(time.monotonic() + 0.01))
-        gated.gate.set()
-        held.result()
-    runner.close()
-    assert gated.batch_rows == [1]
-
-
-def test_no_more_than_so_many_run_at_a_time(model):
-    gated = GatedModel(model)
-    runner = DirectRunner(1)
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        held = pool.submit(runner.run, gated, sequence_plan(model, [1]))
-        wait_until(lambda: gated.began)
-        with pytest.raises(status.ServingError) as caught:
-            runner.run(gated, sequence_plan(model, [2]), Waiter(time.monotonic() + 0.01))
-        gated.gate.set()
-        held.result()
-    assert caught.value.code == grpc.StatusCode.DEADLINE_EXCEEDED
-    assert gated.batch_rows == [1]
-    with pytest.raises(status.ServingError) as caught:
-        runner.run(gated, sequence_plan(model, [2]), Waiter(is_there=lambda: False))
-    assert caught.value.code == grpc.StatusCode.CANCELLED
-    outputs = runner.run(gated, sequence_plan(model, [3]))
-    assert probabilities(model, outputs).shape == (1, fixtures.VOCABULARY)
+    assert {type(result) for result in results} == {asyncio.CancelledError}
 
 
 def test_who_asks_alone_does_not_wait_for_company(model):
-    runner = BatchingRunner(BatchingOptions(batch_timeout_seconds=3600.0))
-    for _ in range(3):
-        outputs = runner.run(model, sequence_plan(model, [1]), Waiter(time.monotonic() + 60))
-        assert probabilities(model, outputs).shape == (1, fixtures.VOCABULARY)
-    runner.close()
+    async def ask():
+        runner = BatchingRunner(BatchingOptions(batch_timeout_seconds=3600.0))
+        for _ in range(3):
+            outputs = await runner.run(model, sequence_plan(model, [1]))
+            assert probabilities(model, outputs).shape == (1, fixtures.VOCABULARY)
+        runner.close()
+
+    asyncio.run(asyncio.wait_for(ask(), 60))
 
 
 def test_a_crowd_that_has_gone_is_not_waited_for_longer_than_told(model):
-    plans = [sequence_plan(model, [1]) for _ in range(8)]
-    options = BatchingOptions(batch_timeout_seconds=0.02, num_batch_threads=1)
-    runner = BatchingRunner(options)
-    gated = GatedModel(model)
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        calls = [pool.submit(runner.run, gated, each) for each in plans]
-        wait_until(lambda: runner._recent_crowd == 8)
-        gated.gate.set()
-        for call in calls:
-            call.result()
-    for _ in range(20):
-        runner.run(model, plans[0], Waiter(time.monotonic() + 60))
-    assert runner._recent_crowd == 1
-    runner.close()
+    async def ask():
+        runner = BatchingRunner(BatchingOptions(batch_timeout_seconds=0.02))
+        await asyncio.gather(*(runner.run(model, sequence_plan(model, [1])) for _ in range(8)))
+        assert runner._recent_crowd > 1
+        for _ in range(20):
+            await runner.run(model, sequence_plan(model, [1]))
+        assert runner._recent_crowd == 1
+        runner.close()
+
+    asyncio.run(asyncio.wait_for(ask(), 60))
 
 
 @pytest.mark.parametrize(

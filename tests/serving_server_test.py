@@ -376,36 +376,6 @@ def test_stopping_breaks_off_what_outlasts_the_grace(exported, base):
     running.channel.close()
 
 
-@pytest.mark.skipif(
-    not hasattr(os, "sched_getaffinity"), reason="Linux alone keeps threads on a core."
-)
-def test_python_keeps_to_its_core_and_tensorflow_does_not(exported, base):
-    def cores_of_threads() -> dict[int, set[int]]:
-        threads = [int(name) for name in os.listdir("/proc/self/task")]
-        return {thread: os.sched_getaffinity(thread) for thread in threads}
-
-    install(exported[1], base, 1)
-    cores = os.sched_getaffinity(0)
-    core = max(cores)
-    before = cores_of_threads()
-    batching = BatchingOptions()
-    models_config = config.single_model("m", base)
-    with fixtures.RunningServer(models_config, python_core=core, batching=batching) as running:
-        assert served_version(running) == 1
-        started = {
-            thread.native_id: thread.name
-            for thread in threading.enumerate()
-            if thread.native_id not in before
-        }
-        now = cores_of_threads()
-        ours = {name.split("_")[0].split("-")[0]: now[i] for i, name in started.items()}
-        assert ours["grpc"] == ours["batch"] == ours["rest"] == {core}
-        assert ours["version"] == cores
-        assert os.sched_getaffinity(0) == cores
-    with pytest.raises(ValueError, match=r"--python_core must be one of \[.*\], got 100000"):
-        fixtures.RunningServer(models_config, python_core=100_000)
-
-
 def test_a_batch_has_a_core_beside_the_networks(tmp_path):
     def threads(**options):
         made = server._session_config(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_stackrnn.export.memories import memory_of
+from keras_stackrnn.export.memories import memory_of, transposed
 from keras_stackrnn.export.require import require, require_none
 from keras_stackrnn.fused_layer import topology_of
 from keras_stackrnn.memory import EMPTY, unflatten
@@ -99,7 +99,7 @@ class MemoryLayer:
     def begin(self, states, steps):
         hidden, slots, depth = (states[name] for name in self._names)
         rows = self._aligned(slots, depth)
-        lanes = tf.reshape(tf.transpose(rows, [1, 2, 0]), [tf.shape(rows)[1], -1])
+        lanes = tf.reshape(transposed(rows, [1, 2, 0]), [tf.shape(rows)[1], -1])
         memory = memory_of(self.cell, lanes, steps)
         return _Carried(hidden, memory.read(self.cell), memory)
 
@@ -143,7 +143,7 @@ class MemoryLayer:
         """A step that works with the weights as they are now: a loop then reads them once."""
         cell = self.cell
         memory_kernel = tf.convert_to_tensor(cell.memory_kernel)
-        control_kernel = tf.transpose(_of_controls(cell, cell.action_kernel, cell.write_kernel))
+        control_kernel = _of_controls(cell, cell.action_kernel, cell.write_kernel)
         recurrent_kernel = control_bias = None
         if cell.use_recurrent_kernel:
             recurrent_kernel = tf.convert_to_tensor(cell.recurrent_kernel)
@@ -156,10 +156,10 @@ class MemoryLayer:
             if recurrent_kernel is not None:
                 before += tf.matmul(carried.hidden, recurrent_kernel)
             hidden = cell.activation(before)
-            controls = tf.matmul(control_kernel, hidden, transpose_b=True)
+            controls = tf.matmul(control_kernel, hidden, transpose_a=True, transpose_b=True)
             if control_bias is not None:
                 controls += control_bias
-            controls = tf.reshape(controls, [control_kernel.shape[0] // self.memories, -1])
+            controls = tf.reshape(controls, [control_kernel.shape[1] // self.memories, -1])
             alive_lanes = None if alive is None else tf.tile(alive, [self.memories])
             memory, actions = carried.memory.act(cell, controls, alive_lanes)
             if alive is not None:
@@ -181,7 +181,7 @@ class MemoryLayer:
         start, stop = topology_of(self.cell).trimmed(tf.shape(rows)[0], occupied)
         rows = rows[start:stop]
         depth, batch = tf.shape(rows)[0], tf.shape(carried.hidden)[0]
-        slots = tf.transpose(tf.reshape(rows, [depth * self.memories, batch]))
+        slots = transposed(tf.reshape(rows, [depth * self.memories, batch]))
         states = (carried.hidden, slots, tf.fill([batch], depth))
         return dict(zip(self._names, states, strict=True))
 

@@ -19,6 +19,8 @@ from keras_stackrnn.fused_layer import topology_of
 from keras_stackrnn.memory import EMPTY, action_weights, list_head
 from keras_stackrnn.pointer import Heap
 
+_LIST_NO_OP = 3
+
 
 def memory_of(cell, rows, steps):
     """The memory that a loop of so many `steps` carries, with what is in `rows` already."""
@@ -88,50 +90,50 @@ class SoftList(SoftMemory):
 class Pile(NamedTuple):
     """Elements on top of each other, an array for each lane, all in one flat tensor.
 
-    `top` is the place of each lane's top-most element. The first places of a lane are empty for
-    good, as many as are read at a time, and `bottom` is the last of these: so reading needs no look
-    at how many elements there are. What is above the top is never read and may be anything.
+    `free` is the place above each lane's top-most element. There is room below for a pop at every
+    step: so neither popping nor reading needs a look at how many elements there are. What is above
+    the top is never read and may be anything; what no top ever came to is empty.
 
     The tensor is overwritten in place. No look at it can come too late: a step writes only above
     the top, where the steps before it do not look.
     """
 
     slots: tf.Tensor
-    top: tf.Tensor
-    bottom: tf.Tensor
+    free: tf.Tensor
 
     @classmethod
     def of(cls, rows, read_depth, steps):
-        """The elements of `rows`, `[rows, lanes]`, top first, with room for one more a step."""
+        """The elements of `rows`, `[rows, lanes]`, top first, with room for `steps` more."""
         depth, lanes = tf.unstack(tf.shape(rows))
-        heap = Heap.of(tf.transpose(rows))
+        heap = Heap.of(transposed(rows))
         slots = tf.reshape(heap.slots, [lanes, depth])
-        slots = tf.pad(slots, [[0, 0], [read_depth, steps + 1]], constant_values=EMPTY)
-        bottom = tf.range(lanes) * (read_depth + depth + steps + 1) + read_depth - 1
+        below = steps + read_depth
+        slots = tf.pad(slots, [[0, 0], [below, steps + 1]], constant_values=EMPTY)
+        free = tf.range(lanes) * (below + depth + steps + 1) + below + heap.top
         # A tensor of its own: it may be a constant of the graph's.
-        slots = tf.raw_ops.DeepCopy(x=tf.reshape(slots, [-1]))
-        return cls(slots, bottom + heap.top, bottom)
+        return cls(tf.raw_ops.DeepCopy(x=tf.reshape(slots, [-1])), free)
 
     def read(self, read_depth):
-        return tf.gather(self.slots, self.top - tf.range(read_depth)[:, None])
+        return tf.gather(self.slots, self.free - tf.range(1, read_depth + 1)[:, None])
 
     def element(self, depth):
-        return tf.gather(self.slots, self.top - depth if depth else self.top)
+        return tf.gather(self.slots, self.free - (depth + 1))
 
     def offered(self, value):
-        """The same with `value` above the top of every lane, and the places that the top would
-        move to if it was pushed and if the top was popped."""
-        above = self.top + 1
-        slots = tf.raw_ops.InplaceUpdate(x=self.slots, i=above, v=value)
-        return self._replace(slots=slots), above, tf.maximum(self.top - 1, self.bottom)
+        """The same with `value` above the top of every lane: there if the top moves up."""
+        return self._replace(slots=tf.raw_ops.InplaceUpdate(x=self.slots, i=self.free, v=value))
 
-    def depth(self):
-        """How many elements the deepest lane has."""
-        return tf.reduce_max(self.top - self.bottom)
+    def moved(self, by):
+        """The same with the top moved up by 1, down by -1."""
+        return self._replace(free=self.free + by)
 
-    def rows(self, depth):
-        """The `depth` top-most elements of every lane, `[depth, lanes]`."""
-        return tf.gather(self.slots, tf.maximum(self.top - tf.range(depth)[:, None], self.bottom))
+    def rows(self):
+        """All elements of every lane, `[rows, lanes]`, top first and with empty ones below."""
+        lanes = tf.size(self.free)
+        bottom = tf.range(lanes) * (tf.size(self.slots) // tf.maximum(lanes, 1))
+        depth = tf.reduce_max(tf.concat([[0], self.free - bottom], axis=0))
+        places = self.free - tf.range(1, depth + 1)[:, None]
+        return tf.gather(self.slots, tf.maximum(places, bottom))
 
 
 class RoundedStack(NamedTuple):
@@ -147,17 +149,21 @@ class RoundedStack(NamedTuple):
         return self.pile.read(cell.read_depth)
 
     def act(self, cell, controls, alive):
-        taken, value = _taken_and_value(controls)
-        pile, above, below = self.pile.offered(value)
+        *logits, value = tf.unstack(controls)
         if cell.no_op:
-            below = tf.where(taken[1], below, pile.top)
-        top = tf.where(taken[0], above, below)
+            action = _most_probable(controls[:-1])
+            move = tf.gather([1, -1, 0], action)
+            weights = tf.one_hot(action, len(logits), axis=0)
+        else:
+            pushes = logits[0] >= 0
+            move = tf.where(pushes, 1, -1)
+            weights = tf.cast([pushes, ~pushes], value.dtype)
         if alive is not None:
-            top = tf.where(alive, top, pile.top)
-        return RoundedStack(pile._replace(top=top)), tf.cast(tf.stack(taken), value.dtype)
+            move = tf.where(alive, move, 0)
+        return RoundedStack(self.pile.offered(tf.sigmoid(value)).moved(move)), weights
 
     def rows(self, cell):
-        return self.pile.rows(tf.maximum(self.pile.depth(), cell.read_depth))
+        return self.pile.rows()
 
 
 class RoundedList(NamedTuple):
@@ -181,25 +187,36 @@ class RoundedList(NamedTuple):
         return tf.stack([self.head, *neighbours])
 
     def act(self, cell, controls, alive):
-        taken, value = _taken_and_value(controls)
-        insert, to_left, to_right = taken[:3]
+        action = _most_probable(controls[:-1])
+        weights = tf.one_hot(action, controls.shape[0] - 1, axis=0)
         if alive is not None:
-            insert, to_left, to_right = (each & alive for each in taken[:3])
-        left, left_above, left_below = self.left.offered(self.head)
-        right, right_above, right_below = self.right.offered(self.head)
-        left_top = tf.where(to_left, left_below, left.top)
-        left_top = tf.where(insert | to_right, left_above, left_top)
-        right_top = tf.where(to_right, right_below, right.top)
-        right_top = tf.where(to_left, right_above, right_top)
-        head = tf.where(insert, value, self.head)
-        head = tf.where(to_left, left.element(0), tf.where(to_right, right.element(0), head))
-        after = RoundedList(left._replace(top=left_top), head, right._replace(top=right_top))
-        return after, tf.cast(tf.stack(taken), value.dtype)
+            action = tf.where(alive, action, _LIST_NO_OP)
+        written = tf.sigmoid(controls[-1])
+        left, right = self.left.offered(self.head), self.right.offered(self.head)
+        head = self.head
+        for i, element in enumerate([written, left.element(0), right.element(0)]):
+            head = tf.where(tf.equal(action, i), element, head)
+        # INSERT, LEFT, RIGHT, NO-OP: what was under the head goes to the side that it leaves.
+        left = left.moved(tf.gather([1, -1, 1, 0], action))
+        right = right.moved(tf.gather([0, 1, -1, 0], action))
+        return RoundedList(left, head, right), weights
 
     def rows(self, cell):
-        depth = tf.maximum(tf.maximum(self.left.depth(), self.right.depth()), cell.read_depth // 2)
-        left = tf.reverse(self.left.rows(depth), axis=[0])
-        return tf.concat([left, self.head[None], self.right.rows(depth)], axis=0)
+        left, right = self.left.rows(), self.right.rows()
+        depth = tf.maximum(tf.shape(left)[0], tf.shape(right)[0])
+        left = tf.reverse(_deepened(left, depth), axis=[0])
+        return tf.concat([left, self.head[None], _deepened(right, depth)], axis=0)
+
+
+def transposed(tensor, order=None):
+    """`tf.transpose` of float32: oneDNN's takes ten times as long to begin as that of integers."""
+    return tf.bitcast(tf.transpose(tf.bitcast(tensor, tf.int32), order), tf.float32)
+
+
+def _deepened(rows, depth):
+    """The same `rows`, with empty ones after them, `depth` together."""
+    missing = depth - tf.shape(rows)[0]
+    return tf.pad(rows, [[0, missing], [0, 0]], constant_values=EMPTY)
 
 
 def _empty_rows(count, rows):
@@ -229,12 +246,6 @@ def _mix(weights, moves):
     return total
 
 
-def _taken_and_value(controls):
-    """Whether each action is the most probable, of equals the first, and the value to write, each
-    `[lanes]`."""
-    *logits, value = tf.unstack(controls)
-    if len(logits) == 1:
-        first = logits[0] >= 0
-        return [first, ~first], tf.sigmoid(value)
-    action = tf.argmax(controls[:-1], axis=0, output_type=tf.int32)
-    return [tf.equal(action, i) for i in range(len(logits))], tf.sigmoid(value)
+def _most_probable(logits):
+    """The most probable action of `[actions, lanes]`, of equals the first."""
+    return tf.argmax(logits, axis=0, output_type=tf.int32)

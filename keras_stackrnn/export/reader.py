@@ -80,9 +80,7 @@ class Reader:
         steps = iterations * _STEPS_AT_ONCE
         missing = tf.maximum(steps - tf.shape(tokens)[1], 0)
         inputs = self.inputs(tf.transpose(tf.pad(tokens, [[0, 0], [0, missing]]))[:steps])
-        inputs = tf.reshape(
-            inputs, tf.concat([[iterations, _STEPS_AT_ONCE], tf.shape(inputs)[1:]], axis=0)
-        )
+        inputs = _reshaped_first(inputs, [iterations, _STEPS_AT_ONCE], of=1)
         carried = self.begin(states, steps)
         advance = self.stepper()
 
@@ -96,23 +94,30 @@ class Reader:
             return kept
 
         none = [self._no_actions(tf.shape(lengths)[0]) for _ in self.layers] if traced else []
-        first = record(carried, none)
+        # An iteration writes once. What was there before the first symbol comes last in a block of
+        # its own, so that all of it is a slice of the records stacked, which needs no copy.
+        blocks = [tf.stack([each] * _STEPS_AT_ONCE) for each in record(carried, none)]
         records = [
-            tf.TensorArray(each.dtype, steps + 1, element_shape=each.shape).write(0, each)
-            for each in first
+            tf.TensorArray(block.dtype, iterations + 1, element_shape=block.shape).write(0, block)
+            for block in blocks
         ]
 
-        def iterate(t, carried, records):
-            for now in tf.unstack(tf.gather(inputs, t // _STEPS_AT_ONCE), _STEPS_AT_ONCE):
-                alive = t < lengths if stops else None
+        def iterate(i, carried, records):
+            kept = []
+            for j, now in enumerate(tf.unstack(tf.gather(inputs, i), _STEPS_AT_ONCE)):
+                alive = i * _STEPS_AT_ONCE + j < lengths if stops else None
                 carried, actions = advance(now, carried, alive)
-                t += 1
-                pairs = zip(records, record(carried, actions), strict=True)
-                records = [array.write(t, each) for array, each in pairs]
-            return t, carried, records
+                kept.append(record(carried, actions))
+            i += 1
+            pairs = zip(records, zip(*kept, strict=True), strict=True)
+            return i, carried, [array.write(i, tf.stack(each)) for array, each in pairs]
 
-        _, carried, records = loop(steps, iterate, (0, carried, records))
-        return carried, [array.stack()[: longest(lengths) + 1] for array in records]
+        _, carried, records = loop(iterations, iterate, (0, carried, records))
+        stacked = [
+            _reshaped_first(array.stack(), [steps + _STEPS_AT_ONCE], of=2) for array in records
+        ]
+        first = _STEPS_AT_ONCE - 1
+        return carried, [each[first : first + 1 + longest(lengths)] for each in stacked]
 
     def _no_actions(self, batch):
         cell = self.layers[0].cell
@@ -141,6 +146,11 @@ def loop(steps, body, variables):
         shape_invariants=tf.nest.map_structure(_shape_in_a_loop, variables),
         parallel_iterations=1,
     )
+
+
+def _reshaped_first(tensor, sizes, of):
+    """The tensor with other `sizes` in place of the first `of` ones."""
+    return tf.reshape(tensor, tf.concat([sizes, tf.shape(tensor)[of:]], axis=0))
 
 
 def _shape_in_a_loop(value):

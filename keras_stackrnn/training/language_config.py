@@ -54,6 +54,9 @@ class LanguageModelConfig(values.Config):
     # How it learns.
     epochs: int = values.value("Times the text is read; the learning rate falls to 0 over them.")
     updates_a_round: int = values.value("Updates between two looks at the clock.")
+    initial_scale: float = values.value(
+        "What the usual initial weights are multiplied by, all but the biases and the output's."
+    )
     optimizer: str = values.value("One of adam, sgd.")
     learning_rate: float = values.value("Learning rate at the beginning.")
     clip_norm: float = values.value("Norm that the gradient is cut to.")
@@ -147,6 +150,7 @@ _POSITIVE = (
     "window",
     "epochs",
     "updates_a_round",
+    "initial_scale",
     "learning_rate",
     "clip_norm",
     "minutes",

@@ -60,7 +60,7 @@ class LanguageModelTraining:
         self._text = text
         self._lanes = Lanes(text.train, text.first, config.lanes, config.window, config.seed)
         self._model = _new_model(config, text.vocabulary)
-        self._model.set_weights(_initial_weights(self._model, config.seed))
+        self._model.set_weights(_initial_weights(self._model, config))
         self._step = LanguageStep(self._model, config)
         self._validated = self._model.twin()
         self._meter = PerplexityMeter(self._validated)
@@ -188,15 +188,17 @@ def _new_model(config: LanguageModelConfig, vocabulary: list[str]) -> NextSymbol
     )
 
 
-def _initial_weights(model: NextSymbolModel, seed: int) -> list[np.ndarray]:
-    """Keras' usual initial weights, but all from one seed."""
+def _initial_weights(model: NextSymbolModel, config: LanguageModelConfig) -> list[np.ndarray]:
+    """Keras' usual initial weights, but all from one seed, and scaled."""
 
     def fresh(number, weight, usual):
         if weight.name.endswith("bias"):
             return usual
         kind = {"recurrent_kernel": "Orthogonal", "embeddings": "RandomUniform"}
         initializer = getattr(keras.initializers, kind.get(weight.name, "GlorotUniform"))
-        return keras.ops.convert_to_numpy(initializer(seed=seed + number)(weight.shape))
+        is_output = weight is model.output_layer.kernel
+        values = initializer(seed=config.seed + number)(weight.shape)
+        return keras.ops.convert_to_numpy(values) * (1 if is_output else config.initial_scale)
 
     pairs = zip(model.weights, model.get_weights(), strict=True)
     return [fresh(number, *pair) for number, pair in enumerate(pairs)]
