@@ -1,6 +1,7 @@
 """The REST API of TensorFlow Serving, and its metrics page, over the same service as gRPC."""
 
 import asyncio
+import contextlib
 import json
 import re
 import time
@@ -69,9 +70,14 @@ class RestServer:
             raise ValueError(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
         return self._runner.addresses[0][1]
 
-    async def stop(self) -> None:
-        """Takes no new requests and answers those under way."""
-        await self._runner.cleanup()
+    async def stop(self, grace_seconds: float) -> None:
+        """Takes no new requests, and lets those under way finish.
+
+        Args:
+            grace_seconds: those that take longer are broken off.
+        """
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._runner.cleanup(), grace_seconds)
 
     async def _handle(self, request: web.Request) -> web.Response:
         if request.path == self._prometheus_path and request.method == "GET":

@@ -153,7 +153,7 @@ class ModelServer:
         if self._grpc_server:
             stops.append(self._grpc_server.stop(grace_seconds))
         if self._rest_server:
-            stops.append(self._rest_server.stop())
+            stops.append(self._rest_server.stop(grace_seconds))
         await asyncio.gather(*stops)
 
     async def _start_grpc(self) -> None:

@@ -258,6 +258,14 @@ def test_goes_on_exactly_from_a_state(kind):
     assert_same_arrays(resumed.best_model().get_weights(), whole.best_model().get_weights())
 
 
+@pytest.mark.parametrize("kind", ["stack", "lstm"])
+def test_initial_weights_are_scaled_all_but_biases_and_the_outputs(kind):
+    plain, scaled = (training_of(kind, initial_scale=scale).best_model() for scale in (1.0, 4.0))
+    for usual, weight in zip(plain.weights, scaled.weights, strict=True):
+        stays = weight.name.endswith("bias") or weight is scaled.output_layer.kernel
+        np.testing.assert_allclose(weight, (1 if stays else 4) * np.asarray(usual), rtol=1e-6)
+
+
 @pytest.mark.usefixtures("eagerly")
 def test_another_seed_is_another_training():
     one, other = (training_of("rnn", seed=seed) for seed in (1, 2))
