@@ -23,6 +23,8 @@ from keras_stackrnn.training.language_model import LanguageModelTraining, Traini
 _MODELS = flags.DEFINE_string("models", "stack,list,rnn,lstm,srcn", "Models to measure.")
 _ROUNDS = flags.DEFINE_integer("rounds", 8, "Turns of each model.")
 _WINDOWS = flags.DEFINE_integer("windows", 4, "Windows of a turn.")
+_LANES = flags.DEFINE_integer("lanes", 20, "Parts of the text read side by side, by all models.")
+_AVERAGING = flags.DEFINE_float("averaging", 0.0, "Whether weights are averaged, of all models.")
 
 _TOKENS, _WORDS = 929_589, 10_000
 
@@ -31,7 +33,13 @@ def training_of(model: str, windows: int) -> LanguageModelTraining:
     rng = np.random.default_rng(0)
     vocabulary = ["<unk>", "<eos>", *(f"word{i}" for i in range(_WORDS - 2))]
     tokens = rng.integers(0, _WORDS, _TOKENS).astype(np.int32)
-    config = LanguageModelConfig.from_recipe("penn_treebank", model, updates_a_round=windows)
+    config = LanguageModelConfig.from_recipe(
+        "penn_treebank",
+        model,
+        updates_a_round=windows,
+        lanes=_LANES.value,
+        averaging=_AVERAGING.value,
+    )
     return LanguageModelTraining(config, TrainingText(vocabulary, tokens, tokens[:1000], 1))
 
 

@@ -20,6 +20,9 @@ from keras_stackrnn.serving.saved_model import SavedModel
 
 Outputs = dict[str, np.ndarray]
 
+# Of the time that a batch may wait: when nothing happens for so long, nobody else will come.
+_QUIET_SHARE = 0.1
+
 
 class DirectRunner:
     """Runs each request by itself, on a pool of threads.
@@ -111,9 +114,10 @@ class _Batch:
 class BatchingRunner:
     """Merges requests for the same tensors of the same model into one run.
 
-    A batch starts when a thread is free and the batch is full, has waited for
-    `batch_timeout_seconds`, or holds as many requests as there were at a time lately: whoever asks
-    alone never waits for company, and a crowd is answered together.
+    A batch starts when a thread is free and the batch is full, holds as many requests as there were
+    at a time lately, has waited for `batch_timeout_seconds`, or when for a tenth of that time
+    nobody asked and nobody was answered: whoever asks alone never waits for company, a crowd is
+    answered together, and one that has gone is not waited for.
 
     Where TensorFlow Serving would fail the request, this one still answers it: inputs without a
     common batch dimension run by themselves, a batch that fails is run again one by one so that
@@ -133,6 +137,7 @@ class BatchingRunner:
         self._running_tasks = 0
         self._waiting_tasks = 0
         self._recent_crowd = 0
+        self._last_event = time.monotonic()  # somebody asked, or was answered
         # Outputs whose first dimension turned out not to be the batch.
         self._unsplittable = weakref.WeakKeyDictionary()
         self._loners = DirectRunner(options.num_batch_threads)
@@ -186,6 +191,7 @@ class BatchingRunner:
         batch.tasks.append(task)
         batch.size += task.size
         self._waiting_tasks += 1
+        self._last_event = time.monotonic()
         self._recent_crowd = max(self._recent_crowd, self._waiting_tasks + self._running_tasks)
         # A thread that waits has to hear of a new due time or a full batch, and of nothing else.
         if opened or self._is_gathered(batch):
@@ -211,6 +217,7 @@ class BatchingRunner:
                 results = [error] * len(batch.tasks)
             with self._changed:
                 self._running_tasks -= len(batch.tasks)
+                self._last_event = time.monotonic()
             # One call for the whole batch: every call wakes the loop.
             loop = batch.tasks[0].future.get_loop()
             loop.call_soon_threadsafe(_deliver, batch.tasks, results)
@@ -228,16 +235,21 @@ class BatchingRunner:
             elif self._closed:
                 return None
             else:
-                due = min((b.due for b in self._waiting), default=None)
+                due = min((self._due(b) for b in self._waiting), default=None)
                 self._changed.wait(None if due is None else due - now)
 
     def _is_ready(self, batch: _Batch, now: float) -> bool:
         return (
             self._is_gathered(batch)
             or self._open.get(batch.key) is not batch
-            or now >= batch.due
+            or now >= self._due(batch)
             or self._closed
         )
+
+    def _due(self, batch: _Batch) -> float:
+        """When to wait no longer."""
+        quiet = self._options.batch_timeout_seconds * _QUIET_SHARE
+        return min(batch.due, self._last_event + quiet)
 
     def _is_gathered(self, batch: _Batch) -> bool:
         full = batch.size >= self._options.max_batch_size

@@ -236,6 +236,18 @@ def test_a_crowd_that_has_gone_is_not_waited_for_longer_than_told(model):
     asyncio.run(asyncio.wait_for(ask(), 60))
 
 
+def test_a_crowd_is_not_waited_for_when_nothing_happens(model):
+    runner = BatchingRunner(BatchingOptions(batch_timeout_seconds=1e6))
+    batch = batching._Batch(model, key=(), due=runner._last_event + 1e6)
+    assert runner._due(batch) == pytest.approx(runner._last_event + 1e5)
+    runner._last_event += 0.95e6
+    assert runner._due(batch) == batch.due
+    before = runner._last_event = 0.0
+    asyncio.run(runner.run(model, sequence_plan(model, [1])))
+    assert runner._last_event > before
+    runner.close()
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

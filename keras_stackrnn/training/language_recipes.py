@@ -60,9 +60,6 @@ _TASKS = {
 # The slope of a sigmoid is 1/4 at most: weights that are 4 times the usual ones make up for it.
 # Without, SGD is at 211 after two epochs of a Stack RNN, with them at 179.
 _OF_SIGMOIDS = {"initial_scale": 4.0}
-# These learn slowly still: twice as many updates make 409 of 481 in the first half of an epoch. They
-# are noisier, and the average of the weights is less so.
-_OF_SLOW_LEARNERS = {"lanes": 10, "averaging": 0.999}
 
 _MODELS = {
     "stack": {"memories": 60, "no_op": True, "capacity": 64},
@@ -72,7 +69,7 @@ _MODELS = {
     "srcn": {"context_units": 40},
 }
 
-_TUNED = {"dropout": 0.4, "averaging": 0.999, "epochs": 12}
+_TUNED = {"dropout": 0.4, "averaging": 0.999}
 
 
 def defaults(task: str, model: str, recipe: str) -> dict:
@@ -80,8 +77,6 @@ def defaults(task: str, model: str, recipe: str) -> dict:
     values = {**_EVERY_TASK, **_TASKS[task], **_MODELS[model]}
     if task == "penn_treebank" and model != "lstm":
         values |= _OF_SIGMOIDS
-    if task == "penn_treebank" and model not in ("lstm", "srcn"):
-        values |= _OF_SLOW_LEARNERS
     if recipe == "tuned":
         values |= _TUNED
     return values
