@@ -24,7 +24,7 @@ _MODELS = flags.DEFINE_string("models", "stack,list,rnn,lstm,srcn", "Models to m
 _ROUNDS = flags.DEFINE_integer("rounds", 8, "Turns of each model.")
 _WINDOWS = flags.DEFINE_integer("windows", 4, "Windows of a turn.")
 _LANES = flags.DEFINE_integer("lanes", 20, "Parts of the text read side by side, by all models.")
-_AVERAGING = flags.DEFINE_float("averaging", 0.0, "Whether weights are averaged, of all models.")
+_AVERAGING = flags.DEFINE_float("averaging", 0.0, "As in training, of all models.")
 
 _TOKENS, _WORDS = 929_589, 10_000
 

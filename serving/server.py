@@ -158,6 +158,8 @@ class ModelServer:
 
     async def _start_grpc(self) -> None:
         options = self._options
+        # On threads, one for each request under way, two thirds as many are answered: all of a
+        # batch wake at a time and wait for each other.
         server = grpc.aio.server(
             options=[
                 ("grpc.max_receive_message_length", options.max_message_bytes),

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_stackrnn.export.tensors import longest, transposed
 from keras_stackrnn.fused_layer import topology_of
 from keras_stackrnn.memory import EMPTY, action_weights, list_head
 from keras_stackrnn.pointer import Heap
@@ -131,8 +132,7 @@ class Pile(NamedTuple):
         """All elements of every lane, `[rows, lanes]`, top first and with empty ones below."""
         lanes = tf.size(self.free)
         bottom = tf.range(lanes) * (tf.size(self.slots) // tf.maximum(lanes, 1))
-        depth = tf.reduce_max(tf.concat([[0], self.free - bottom], axis=0))
-        places = self.free - tf.range(1, depth + 1)[:, None]
+        places = self.free - tf.range(1, longest(self.free - bottom) + 1)[:, None]
         return tf.gather(self.slots, tf.maximum(places, bottom))
 
 
@@ -206,11 +206,6 @@ class RoundedList(NamedTuple):
         depth = tf.maximum(tf.shape(left)[0], tf.shape(right)[0])
         left = tf.reverse(_deepened(left, depth), axis=[0])
         return tf.concat([left, self.head[None], _deepened(right, depth)], axis=0)
-
-
-def transposed(tensor, order=None):
-    """`tf.transpose` of float32: oneDNN's takes ten times as long to begin as that of integers."""
-    return tf.bitcast(tf.transpose(tf.bitcast(tensor, tf.int32), order), tf.float32)
 
 
 def _deepened(rows, depth):

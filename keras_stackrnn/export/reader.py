@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from keras_stackrnn.export.layers import MemoryLayer, PlainLayer
+from keras_stackrnn.export.tensors import longest, reshaped_first
 from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
 
 # Steps that an iteration of the loop takes: an iteration has about forty operations of its own,
@@ -80,7 +81,7 @@ class Reader:
         steps = iterations * _STEPS_AT_ONCE
         missing = tf.maximum(steps - tf.shape(tokens)[1], 0)
         inputs = self.inputs(tf.transpose(tf.pad(tokens, [[0, 0], [0, missing]]))[:steps])
-        inputs = _reshaped_first(inputs, [iterations, _STEPS_AT_ONCE], of=1)
+        inputs = reshaped_first(inputs, [iterations, _STEPS_AT_ONCE], of=1)
         carried = self.begin(states, steps)
         advance = self.stepper()
 
@@ -114,7 +115,7 @@ class Reader:
 
         _, carried, records = loop(iterations, iterate, (0, carried, records))
         stacked = [
-            _reshaped_first(array.stack(), [steps + _STEPS_AT_ONCE], of=2) for array in records
+            reshaped_first(array.stack(), [steps + _STEPS_AT_ONCE], of=2) for array in records
         ]
         first = _STEPS_AT_ONCE - 1
         return carried, [each[first : first + 1 + longest(lengths)] for each in stacked]
@@ -148,18 +149,8 @@ def loop(steps, body, variables):
     )
 
 
-def _reshaped_first(tensor, sizes, of):
-    """The tensor with other `sizes` in place of the first `of` ones."""
-    return tf.reshape(tensor, tf.concat([sizes, tf.shape(tensor)[of:]], axis=0))
-
-
 def _shape_in_a_loop(value):
     if isinstance(value, tf.TensorArray):
         return tf.TensorShape(None)
     shape = tf.TensorShape(getattr(value, "shape", []))
     return tf.TensorShape([None, *shape[1:]]) if shape.rank else shape
-
-
-def longest(lengths):
-    """The largest length, 0 of none."""
-    return tf.reduce_max(tf.concat([[0], lengths], axis=0))

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_stackrnn.export.memories import transposed
-from keras_stackrnn.export.reader import Reader, longest, loop
+from keras_stackrnn.export.reader import Reader, loop
 from keras_stackrnn.export.require import listed, require, require_none
 from keras_stackrnn.export.symbols import Symbols
+from keras_stackrnn.export.tensors import longest, softmax, transposed
 from keras_stackrnn.memory import EMPTY
 
 TOP_SYMBOLS = 10
@@ -82,7 +82,7 @@ class Signatures:
             log p(symbol t | symbols before t) over t >= 1, as nothing predicts the first symbol.
         """
         logits, log_probabilities = self._scored(tokens, lengths)
-        probabilities = _softmax(_at(lengths, logits))
+        probabilities = softmax(_at(lengths, logits))
         return {
             "probabilities": probabilities,
             "next_token": tf.argmax(probabilities, axis=-1, output_type=tf.int32),
@@ -99,7 +99,7 @@ class Signatures:
         """
         tokens, lengths = self._symbols.encode(text)
         hidden = _at(lengths, self._read(tokens, lengths))
-        probabilities = _softmax(self._reader.logits(hidden))
+        probabilities = softmax(self._reader.logits(hidden))
         count = min(TOP_SYMBOLS, len(self._symbols.vocabulary))
         top_probabilities, top_tokens = tf.math.top_k(probabilities, count)
         top_symbols = self._symbols.names(top_tokens)
@@ -133,7 +133,7 @@ class Signatures:
             symbol of each row. The memories are as deep as the deepest of the batch.
         """
         hidden, states = self._read_on(tokens, lengths, *states)
-        return {"probabilities": _softmax(self._reader.logits(hidden)), **states}
+        return {"probabilities": softmax(self._reader.logits(hidden)), **states}
 
     def initial_state(self, batch_size):
         """The state tensors before the first symbol.
@@ -223,7 +223,7 @@ class Signatures:
         tops = self._join_lanes(records[layers : 2 * layers], tf.shape(text)[0])
         pairs = zip(reader.layers, records[2 * layers :], strict=True)
         values = tf.concat([_written(layer.cell, hidden) for layer, hidden in pairs], axis=-1)
-        probabilities = _softmax(reader.logits(hiddens))
+        probabilities = softmax(reader.logits(hiddens))
         steps = tf.shape(tokens)[1]
         names = reader.layers[0].cell.actions
         return {
@@ -309,11 +309,6 @@ def _written(cell, hidden):
     """The value that each memory is given to write, `[…, memories]`, from `[…, units]`."""
     values = tf.tensordot(hidden, cell.write_kernel, 1)
     return tf.sigmoid(values + cell.write_bias if cell.use_bias else values)
-
-
-def _softmax(logits):
-    # TensorFlow's own, of oneDNN, takes ten times as long to begin.
-    return tf.exp(tf.nn.log_softmax(logits))
 
 
 def _at(lengths, records):
