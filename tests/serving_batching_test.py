@@ -14,7 +14,7 @@ import serving_fixtures as fixtures
 import tensorflow as tf
 
 from keras_stackrnn.serving import batching, config, status
-from keras_stackrnn.serving.batching import BatchingOptions, BatchingRunner
+from keras_stackrnn.serving.batching import BatchingOptions, BatchingRunner, DirectRunner
 from keras_stackrnn.serving.predict import Plan
 from keras_stackrnn.serving.saved_model import SavedModel
 
@@ -210,6 +210,51 @@ def test_what_nobody_waits_for_is_not_run(model):
     results, rows = run_together(model, ONE_THREAD, plans, cancel=True)
     assert not rows
     assert {type(result) for result in results} == {asyncio.CancelledError}
+
+
+def test_a_deadline_is_kept_while_others_run(model):
+    """As gRPC and REST keep theirs: who has waited long enough goes, and is not run."""
+    gated = GatedModel(model)
+
+    async def ask():
+        runner = BatchingRunner(ONE_THREAD)
+        held = asyncio.ensure_future(runner.run(gated, sequence_plan(model, [1])))
+        while not runner._running_tasks:
+            await asyncio.sleep(0.001)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await runner.run(gated, sequence_plan(model, [2]))
+        gated.gate.set()
+        await held
+        runner.close()
+
+    asyncio.run(ask())
+    assert gated.batch_rows == [1]
+
+
+def test_no_more_than_so_many_run_at_a_time(model):
+    gated = GatedModel(model)
+
+    async def ask():
+        runner = DirectRunner(1)
+        held = asyncio.ensure_future(runner.run(gated, sequence_plan(model, [1])))
+        late = asyncio.ensure_future(runner.run(gated, sequence_plan(model, [2]), time.monotonic()))
+        gone = asyncio.ensure_future(runner.run(gated, sequence_plan(model, [3])))
+        await asyncio.sleep(0.01)
+        gone.cancel()
+        await asyncio.sleep(0)
+        gated.gate.set()
+        await held
+        with pytest.raises(status.ServingError) as caught:
+            await late
+        assert caught.value.code == grpc.StatusCode.DEADLINE_EXCEEDED
+        assert gated.batch_rows == [1]
+        outputs = await runner.run(gated, sequence_plan(model, [4]))
+        assert probabilities(model, outputs).shape == (1, fixtures.VOCABULARY)
+        runner.close()
+
+    asyncio.run(ask())
+    assert gated.batch_rows == [1, 1]
 
 
 def test_who_asks_alone_does_not_wait_for_company(model):
