@@ -19,6 +19,7 @@ TINY = {
     "optimizer": "adam",
     "learning_rate": 0.02,
     "dropout": 0.0,
+    "input_dropout": 0.0,
     "level": "word",
     "checkpoint_seconds": 1e-3,
 }

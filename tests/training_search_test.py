@@ -128,10 +128,14 @@ def test_a_finished_search_starts_no_further_replicas(tmp_path):
     assert [restart["outcome"] for restart in search.restarts()] == ["not solved"] * 2
 
 
-@pytest.mark.parametrize("use_recurrent_kernel", [False, True])
-def test_the_keras_model_is_as_good_as_the_validation_says(tmp_path, use_recurrent_kernel):
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"use_recurrent_kernel": True}, {"use_recurrent_kernel": True, "centred": True}],
+    ids=["plain", "recurrent", "centred"],
+)
+def test_the_keras_model_is_as_good_as_the_validation_says(tmp_path, options):
     values = {"units": 8, "memories": 3, "updates_a_round": 60, "lifetime": 1000}
-    search = search_of(tmp_path, use_recurrent_kernel=use_recurrent_kernel, **values)
+    search = search_of(tmp_path, **options, **values)
     for _ in range(3):
         search.advance()
     status, model = search.status(), search.best_model()

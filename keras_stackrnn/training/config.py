@@ -83,6 +83,9 @@ class TrainingConfig(values.Config):
     clip_value: float | None = values.value("Size that every number of a gradient is cut to.")
     action_noise: float = values.value("Standard deviation of the noise on the actions' logits.")
     initial_scale: float = values.value("Standard deviation of the initial weights.")
+    centred: bool = values.value(
+        "Whether sigmoids are learned from as if they lay around 0, with biases to make up for it."
+    )
 
     # Where it goes, and when it stops.
     output_dir: str = values.value("Folder for everything the run leaves behind.")
@@ -175,6 +178,11 @@ class TrainingConfig(values.Config):
                     f"model={self.model!r} has no memory to act on, got {name}={value}; "
                     "stack and list have one."
                 )
+        if self.centred:
+            raise ValueError(
+                f"model={self.model!r} is not trained centred, got centred=True; stack and list "
+                "can be."
+            )
         if not self.use_recurrent_kernel:
             raise ValueError(
                 f"model={self.model!r} has nothing but its hidden units to remember with, "

@@ -60,7 +60,11 @@ class LanguageModelConfig(values.Config):
     optimizer: str = values.value("One of adam, sgd.")
     learning_rate: float = values.value("Learning rate at the beginning.")
     clip_norm: float = values.value("Norm that the gradient is cut to.")
-    dropout: float = values.value("Share that is dropped of what the layers read and give.")
+    centred: bool = values.value(
+        "Whether sigmoids are learned from as if they lay around 0; of an LSTM they do."
+    )
+    dropout: float = values.value("Share that is dropped of what the last layer gives.")
+    input_dropout: float = values.value("Share that is dropped of what the first layer reads.")
     averaging: float = values.value("Share of the averaged weights that an update keeps; 0: none.")
 
     # Where it goes, and when it stops.
@@ -96,6 +100,7 @@ class LanguageModelConfig(values.Config):
             values.check_range(name, getattr(self, name), above=0)
         values.check_range("vocabulary_size", self.vocabulary_size, least=3)
         values.check_range("dropout", self.dropout, least=0, below=1)
+        values.check_range("input_dropout", self.input_dropout, least=0, below=1)
         values.check_range("averaging", self.averaging, least=0, below=1)
         values.check_range("seed", self.seed, least=0, most=2**31 - 1)
         self._check_model()

@@ -10,6 +10,7 @@ import numpy as np
 from keras_stackrnn.corpus import Corpus
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.perplexity import PerplexityMeter, perplexity
+from keras_stackrnn.training.centring import Centring
 from keras_stackrnn.training.lanes import Lanes
 from keras_stackrnn.training.language_config import LanguageModelConfig
 from keras_stackrnn.training.language_step import LanguageStep
@@ -61,6 +62,8 @@ class LanguageModelTraining:
         self._lanes = Lanes(text.train, text.first, config.lanes, config.window, config.seed)
         self._model = _new_model(config, text.vocabulary)
         self._model.set_weights(_initial_weights(self._model, config))
+        if config.centred:
+            Centring(self._model).leave()  # biases of 0 are centred ones
         self._step = LanguageStep(self._model, config)
         self._validated = self._model.twin()
         self._meter = PerplexityMeter(self._validated)

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from keras_stackrnn.carried import CarriedLayers
 from keras_stackrnn.models import NextSymbolModel
+from keras_stackrnn.training.centring import Centring
 from keras_stackrnn.training.language_config import LanguageModelConfig
 from keras_stackrnn.training.softmax import mean_entropy
 
@@ -24,6 +25,7 @@ class LanguageStep:
         self._model = model
         self._config = config
         self._layers = CarriedLayers(model)
+        self._centring = Centring(model) if config.centred else None
         self._optimizer = _OPTIMIZERS[config.optimizer](
             config.learning_rate, global_clipnorm=config.clip_norm
         )
@@ -81,9 +83,10 @@ class LanguageStep:
 
     def _take(self, inputs, targets, states, number):
         with tf.GradientTape() as tape:
-            embedded = self._drop(self._model.embed(inputs), number, 0)
+            embedded = self._drop(self._model.embed(inputs), self._config.input_dropout, number, 0)
             outputs, states = self._layers.read(embedded, states, training=True)
-            outputs = self._drop(outputs, number, 1)
+            middle = self._centring.outputs if self._centring else 0.0
+            outputs = middle + self._drop(outputs - middle, self._config.dropout, number, 1)
             entropy = mean_entropy(
                 tf.reshape(outputs, [-1, outputs.shape[-1]]),
                 self._model.output_layer.kernel,
@@ -93,7 +96,7 @@ class LanguageStep:
         variables = self._model.trainable_variables
         # The norm of an embedding's gradient is that of its rows, each summed up first.
         gradients = [tf.convert_to_tensor(each) for each in tape.gradient(entropy, variables)]
-        self._optimizer.apply(gradients, variables)
+        self._apply(gradients, variables)
         # Young averages keep less: the initial weights are soon forgotten.
         age = tf.cast(number, tf.float32)
         kept = tf.minimum(self._config.averaging, (1 + age) / (10 + age))
@@ -101,9 +104,16 @@ class LanguageStep:
             average.assign(kept * average + (1 - kept) * weight.value)
         return entropy, states
 
-    def _drop(self, tensor, number, place):
+    def _apply(self, gradients, variables):
+        if self._centring is None:
+            self._optimizer.apply(gradients, variables)
+            return
+        self._centring.enter()
+        self._optimizer.apply(self._centring.gradients(gradients, variables), variables)
+        self._centring.leave()
+
+    def _drop(self, tensor, rate, number, place):
         """Dropout outside the recurrence; what is dropped follows from the seed and the update."""
-        rate = self._config.dropout
         if not rate:
             return tensor
         seed = tf.stack([self._config.seed, 2 * number + place])

@@ -18,6 +18,7 @@ from keras_stackrnn import fused, topology
 from keras_stackrnn.memory import EMPTY, LIST_ACTIONS, STACK_ACTIONS
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.side_by_side import side_by_side
+from keras_stackrnn.training.centring import uncentred
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Architecture:
     use_recurrent_kernel: bool
     read_depth: int
     capacity: int
+    centred: bool = False  # then there are biases: see centring.py
 
     @property
     def actions(self) -> int:
@@ -53,6 +55,9 @@ class Architecture:
         }
         if self.use_recurrent_kernel:
             shapes["recurrent_kernel"] = (self.units, self.units)
+        if self.centred:
+            shapes["control_bias"] = (self.actions * self.memories, 1)
+            shapes["output_bias"] = (self.symbols, 1)
         return shapes
 
 
@@ -83,9 +88,15 @@ class Scores(NamedTuple):
 
 
 def initial_weights(architecture: Architecture, seed: int, scale: float) -> dict[str, tf.Tensor]:
-    """One replica's weights, normally distributed."""
+    """One replica's weights, normally distributed, and its biases, 0."""
+
+    def fresh(name, shape, number):
+        if name.endswith("bias"):
+            return tf.zeros(shape)
+        return scale * tf.random.stateless_normal(shape, [seed, number])
+
     return {
-        name: scale * tf.random.stateless_normal(shape, [seed, i])
+        name: fresh(name, shape, i)
         for i, (name, shape) in enumerate(architecture.weight_shapes().items())
     }
 
@@ -144,6 +155,8 @@ def forward(architecture, weights, hidden, memory, tokens, *, rounding=False, no
     """Log-probabilities, `[T, R, V, B]`, for tokens, `[R, B, T]`, the last hidden units, and the
     actions taken."""
     options = fused.Scan(architecture.topology, "sigmoid", rounding=rounding)
+    if architecture.centred:
+        weights = uncentred(weights)
     replicas, lanes, steps = tokens.shape
     # A product, because the gradient of looking rows up is slow.
     symbols = tf.one_hot(tf.transpose(tokens, [0, 2, 1]), architecture.symbols, axis=1)
@@ -151,9 +164,12 @@ def forward(architecture, weights, hidden, memory, tokens, *, rounding=False, no
     projected = tf.matmul(weights["kernel"], symbols, transpose_a=True)
     projected = tf.reshape(projected, [replicas, architecture.units, steps, lanes])
     projected = tf.transpose(projected, [2, 0, 1, 3])
-    kernels = {k: w for k, w in weights.items() if k not in ("kernel", "output_kernel")}
-    hiddens, controls, _ = fused.scan(options, projected, hidden, memory, kernels, noise)
+    outside = ("kernel", "output_kernel", "output_bias")
+    of_steps = {name: weight for name, weight in weights.items() if name not in outside}
+    hiddens, controls, _ = fused.scan(options, projected, hidden, memory, of_steps, noise)
     logits = tf.matmul(weights["output_kernel"], hiddens)
+    if architecture.centred:
+        logits += weights["output_bias"]
     return tf.nn.log_softmax(logits, axis=2), tf.stop_gradient(hiddens[-1]), controls
 
 
@@ -317,18 +333,31 @@ def to_keras(architecture: Architecture, weights, pattern) -> NextSymbolModel:
         read_depth=architecture.read_depth,
         no_op=architecture.no_op,
         use_recurrent_kernel=architecture.use_recurrent_kernel,
+        use_bias=architecture.centred,
         task=pattern.name,
     )
-    controls = np.transpose(weights["control_kernel"])
-    relative, write = np.split(controls, [-architecture.memories], axis=1)
-    # The kernels take the actions' logits relative to the last action's: here that one is 0.
-    actions = np.concatenate([relative, np.zeros_like(write)], axis=1)
+    if architecture.centred:
+        weights = uncentred(weights)
+    # The layers have one column for each feature that is given, biases are vectors.
+    weights = {name: np.transpose(weight) for name, weight in weights.items()}
+
+    def of_actions_and_value(controls):
+        relative, write = np.split(controls, [-architecture.memories], axis=1)
+        # The kernels take the actions' logits relative to the last action's: here that one is 0.
+        return np.concatenate([relative, np.zeros_like(write)], axis=1), write
+
     cell = model.recurrent[0].cell
-    cell.kernel.assign(weights["kernel"])
-    cell.memory_kernel.assign(np.transpose(weights["memory_kernel"]))
+    actions, write = of_actions_and_value(weights["control_kernel"])
+    cell.kernel.assign(np.transpose(weights["kernel"]))
+    cell.memory_kernel.assign(weights["memory_kernel"])
     if architecture.use_recurrent_kernel:
-        cell.recurrent_kernel.assign(np.transpose(weights["recurrent_kernel"]))
+        cell.recurrent_kernel.assign(weights["recurrent_kernel"])
     cell.action_kernel.assign(actions)
     cell.write_kernel.assign(write)
-    model.output_layer.kernel.assign(np.transpose(weights["output_kernel"]))
+    model.output_layer.kernel.assign(weights["output_kernel"])
+    if architecture.centred:
+        actions, write = of_actions_and_value(weights["control_bias"])
+        cell.action_bias.assign(actions[0])
+        cell.write_bias.assign(write[0])
+        model.output_layer.bias.assign(weights["output_bias"][0])
     return model

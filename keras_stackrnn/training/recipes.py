@@ -56,6 +56,7 @@ _EVERY_TASK = {
     "clip_value": None,
     "action_noise": 1.5,
     "initial_scale": 0.25,
+    "centred": False,
     "population": 16,
     "wanted": 3,
     "updates": 4800,
@@ -86,6 +87,7 @@ _BINARY_ADDITION = {
         # The paper has none here either. With it, more lessons were learned in the same time.
         "use_recurrent_kernel": True,
         "only_deterministic": True,
+        "centred": True,
         # A window holds a whole sum with the longest operands, and gradients all the way through.
         "episode": 1,
         "mastery": 0.94,
@@ -122,9 +124,11 @@ _BASELINE = {
     "lifetime": 10_000,
     "hopeless_below": 0.0,
     "inherit_every": None,
+    "centred": False,
 }
 
 _PAPER = {
+    "centred": False,
     "optimizer": "sgd",
     "learning_rate": 0.1,
     "clip_norm": None,

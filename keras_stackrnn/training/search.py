@@ -121,6 +121,7 @@ class Search:
             use_recurrent_kernel=config.use_recurrent_kernel,
             read_depth=config.read_depth,
             capacity=config.capacity,
+            centred=config.centred,
         )
         self._trainer = population.trainer(
             self._architecture,
