@@ -1,13 +1,13 @@
 """Centred training: what sigmoids say is learned from as if it lay around 0.
 
-A sigmoid lies around 1/2. A kernel that reads many of them moves all it gives with each of its
-weights, and its bias has to be moved back: down the gradient that takes many small steps. Written as
+A sigmoid lies around 1/2. When a kernel that reads many of them learns, all it gives is shifted,
+and the bias has to make up for that: a long narrow valley, which gradients go down slowly. In
 
     (sigmoids - 1/2) @ kernel + centred_bias
 
 the two have little to do with each other (Schraudolph 1998, "Centering neural network gradient
-factors"). The network is the same, with bias = centred_bias - 1/2 * sum(kernel), so it is only the
-optimizer that sees the centred bias.
+factors"). It is the same network, with bias = centred_bias - 1/2 * sum(kernel): the optimizer alone
+sees the centred bias.
 """
 
 from typing import NamedTuple
