@@ -10,7 +10,7 @@ from keras_stackrnn.training.search import Search
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["anbn", "anb2n", "anbmcnm", "memorize"])
+@pytest.mark.parametrize("task", ["anbn", "anb2n", "anbmcnm", "memorize", "binary_addition"])
 def test_the_recipe_finds_the_algorithm(tmp_path, task):
     config = TrainingConfig.from_recipe(task, output_dir=str(tmp_path))
     search = Search(config, TrainingData.of(config))
