@@ -1,6 +1,7 @@
 """Tests of the search: replicas are independent, restoring is exact, the best is what it says."""
 
 import copy
+import dataclasses
 import json
 
 import numpy as np
@@ -97,6 +98,19 @@ def test_laggards_make_room_for_heirs_of_leaders(tmp_path):
     for name in ("weights/kernel", "means/kernel", "memory", "best/kernel"):
         np.testing.assert_array_equal(then[name][1], then[name][2])
         assert np.any(first[name][1] != first[name][2])
+
+
+def test_leaders_are_those_who_do_well_now_whatever_was_their_best(tmp_path):
+    search = search_of(tmp_path, population=5, lifetime=100)
+    perfect = Figures(1.0, 0.0, 1.0, 1.0, 0.0, 1.0)
+    for replica, latest in zip(search._replicas, (0, 0.5, 0.5, 0.9, 0.5), strict=True):
+        replica.latest = dataclasses.replace(perfect, rounded_accuracy=latest)
+    search._replicas[1].best = perfect
+    seed = search._replicas[3].seed
+
+    search._inherit()
+
+    assert [restart["heir_of"] for restart in search.restarts()] == [None, seed, *[None] * 4]
 
 
 def test_nobody_is_taken_over_where_nobody_leads(tmp_path):

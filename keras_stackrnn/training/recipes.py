@@ -93,12 +93,14 @@ _BINARY_ADDITION = {
         # A window holds a whole sum with the longest operands, and gradients all the way through.
         "episode": 1,
         "mastery": 0.94,
-        "action_noise": 0.5,
-        "learning_rate": 0.02,
-        # Most are right on nearly all validation sequences after 2,000 updates.
-        "lifetime": 4000,
+        # At 0.02 restarts that are right on half of the sequences fall back to none again.
+        "learning_rate": 0.01,
+        # A case that is rare in training has to be among the validation sequences.
+        "validation_sequences": 40,
+        # Most are right on all of those after 3,000 updates, and surer of them after 6,000.
+        "lifetime": 6000,
         "cooling": 0.3,
-        "updates": 16_000,
+        "updates": 24_000,
         "updates_a_round": 100,
         "wanted": 1,
         # Most restarts stay at the first sums with a carry between two long operands for long.

@@ -82,6 +82,7 @@ class _Replica:
     lesson: int = 0
     lately: list[float] = dataclasses.field(default_factory=list)  # shares of symbols right
     age: int = 0
+    latest: Figures = NEVER
     best: Figures = NEVER
     best_age: int = 0
     halvings: int = 0
@@ -93,10 +94,10 @@ class _Replica:
         return len(self.lately) == _WINDOWS_OF_MASTERY and np.mean(self.lately) >= mastery
 
     def progress(self) -> tuple:
-        return self.lesson, *self.best.rank()
+        return self.lesson, *self.latest.rank()
 
     def is_far_ahead_of(self, other: "_Replica") -> bool:
-        lead = self.best.rank()[0] - other.best.rank()[0]
+        lead = self.latest.rank()[0] - other.latest.rank()[0]
         return self.lesson > other.lesson or lead > _FAR_AHEAD
 
 
@@ -304,6 +305,7 @@ class Search:
         ]
         for place, replica in enumerate(self._replicas):
             figures = Figures(*(column[place] for column in columns))
+            replica.latest = figures
             if self._improves(figures, replica.best):
                 replica.best, replica.best_age = figures, replica.age
                 for name, weight in weights.items():
@@ -348,7 +350,8 @@ class Search:
 
     def _inherit(self) -> None:
         """Replaces those who lag most by heirs of those who lead: they go on from the same weights
-        with other data, other noise and a learning rate of their own."""
+        with other data, other noise and a learning rate of their own. Who leads is a matter of the
+        last validation: one that was better before has weights that are no better for an heir."""
         sources = list(range(len(self._replicas)))
         order = sorted(sources, key=lambda place: self._replicas[place].progress())
         rng = np.random.default_rng((self.config.seed, self._updates))
@@ -380,4 +383,5 @@ class Search:
 
 
 def _replica_from(values: dict) -> _Replica:
-    return _Replica(**{**values, "best": Figures(**values["best"])})
+    figures = {name: Figures(**values[name]) for name in ("latest", "best")}
+    return _Replica(**{**values, **figures})
