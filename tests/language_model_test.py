@@ -173,11 +173,12 @@ def test_averaged_weights_follow_the_weights():
 
 
 @pytest.mark.usefixtures("eagerly")
-def test_dropout_follows_from_the_seed_and_the_update():
+@pytest.mark.parametrize("place", ["dropout", "input_dropout"])
+def test_dropout_follows_from_the_seed_and_the_update(place):
     text = tiny_text()
     model = NextSymbolModel("rnn", text.vocabulary, 5, embedding_size=4, use_bias=True)
     window = Lanes(text.train, text.first, 3, 10, 0).window(0, 0)
-    config = tiny_config("rnn", optimizer="sgd", learning_rate=1e-30, dropout=0.5)
+    config = tiny_config("rnn", optimizer="sgd", learning_rate=1e-30, **{place: 0.5})
 
     def entropies(**changes):
         step = LanguageStep(model, dataclasses.replace(config, **changes))
@@ -189,7 +190,7 @@ def test_dropout_follows_from_the_seed_and_the_update():
 
     first = entropies()
     assert first == entropies()
-    assert len({*first, *entropies(seed=2), *entropies(dropout=0.0)}) == 5
+    assert len({*first, *entropies(seed=2), *entropies(**{place: 0.0})}) == 5
 
 
 @pytest.fixture(scope="module")

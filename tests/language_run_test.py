@@ -276,6 +276,10 @@ WHERE = "the three files ptb.train.txt, ptb.valid.txt, ptb.test.txt, or simple-e
             "dropout must be 0 or more and below 1, got 1.0.",
         ),
         (
+            ["--task=text", "--train_file=x", "--input_dropout=-1"],
+            "input_dropout must be 0 or more and below 1, got -1.0.",
+        ),
+        (
             ["--task=text", "--train_file=x", "--capacity=1"],
             "capacity must be at least read_depth, 2, got 1.",
         ),
