@@ -267,6 +267,16 @@ def test_initial_weights_are_scaled_all_but_biases_and_the_outputs(kind):
         np.testing.assert_allclose(weight, (1 if stays else 4) * np.asarray(usual), rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["stack", "list"])
+def test_memories_hold_what_they_have_the_longer_the_higher_the_bias_of_no_op(kind):
+    training = training_of(kind, no_op=True, no_op_bias=5.0, layers=2)
+    for cell in (layer.cell for layer in training.best_model().recurrent):
+        hidden, memory = (np.linspace(0, 1, size)[None] for size in cell.state_size)
+        inputs = np.zeros((1, cell.kernel.shape[0]))
+        _, (_, after) = cell(inputs, [hidden, memory])
+        np.testing.assert_allclose(after, memory, atol=0.05)
+
+
 @pytest.mark.usefixtures("eagerly")
 def test_another_seed_is_another_training():
     one, other = (training_of("rnn", seed=seed) for seed in (1, 2))

@@ -280,6 +280,14 @@ WHERE = "the three files ptb.train.txt, ptb.valid.txt, ptb.test.txt, or simple-e
             "input_dropout must be 0 or more and below 1, got -1.0.",
         ),
         (
+            ["--task=text", "--train_file=x", "--no_op_bias=inf"],
+            "no_op_bias must be -100 or more and at most 100, got inf.",
+        ),
+        (
+            ["--task=text", "--train_file=x", "--model=rnn", "--no_op_bias=2"],
+            "no_op_bias=2.0 is the bias of an action that there is only with no_op=True.",
+        ),
+        (
             ["--task=text", "--train_file=x", "--capacity=1"],
             "capacity must be at least read_depth, 2, got 1.",
         ),

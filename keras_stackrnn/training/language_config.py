@@ -57,6 +57,9 @@ class LanguageModelConfig(values.Config):
     initial_scale: float = values.value(
         "What the usual initial weights are multiplied by, all but the biases and the output's."
     )
+    no_op_bias: float = values.value(
+        "Initial bias of NO-OP: the higher, the longer a memory holds what it has."
+    )
     optimizer: str = values.value("One of adam, sgd.")
     learning_rate: float = values.value("Learning rate at the beginning.")
     clip_norm: float = values.value("Norm that the gradient is cut to.")
@@ -101,6 +104,7 @@ class LanguageModelConfig(values.Config):
         values.check_range("vocabulary_size", self.vocabulary_size, least=3)
         values.check_range("dropout", self.dropout, least=0, below=1)
         values.check_range("input_dropout", self.input_dropout, least=0, below=1)
+        values.check_range("no_op_bias", self.no_op_bias, least=-100, most=100)
         values.check_range("averaging", self.averaging, least=0, below=1)
         values.check_range("seed", self.seed, least=0, most=2**31 - 1)
         self._check_model()
@@ -131,6 +135,11 @@ class LanguageModelConfig(values.Config):
         if has_memory and (self.capacity is None or self.capacity < self.read_depth):
             raise ValueError(
                 f"capacity must be at least read_depth, {self.read_depth}, got {self.capacity}."
+            )
+        if self.no_op_bias and not self.no_op:
+            raise ValueError(
+                f"no_op_bias={self.no_op_bias} is the bias of an action that there is only with "
+                "no_op=True."
             )
         for name in () if has_memory else ("no_op", "memories"):
             if value := getattr(self, name):

@@ -195,6 +195,9 @@ def _initial_weights(model: NextSymbolModel, config: LanguageModelConfig) -> lis
     """Keras' usual initial weights, but all from one seed, and scaled."""
 
     def fresh(number, weight, usual):
+        if weight.name == "action_bias" and config.no_op:
+            others = usual[: -config.memories]  # NO-OP is the last action
+            return np.append(others, np.full(config.memories, config.no_op_bias, usual.dtype))
         if weight.name.endswith("bias"):
             return usual
         kind = {"recurrent_kernel": "Orthogonal", "embeddings": "RandomUniform"}

@@ -27,6 +27,7 @@ _EVERY_TASK = {
     "context_units": 0,
     "memories": 0,
     "no_op": False,
+    "no_op_bias": 0.0,
     "read_depth": 2,
     "capacity": None,
     "embedding": 100,
@@ -81,7 +82,9 @@ _OF_WORDS = {
 }
 
 # With less dropout a Stack RNN is at 77 in training, at last, and at 120 on validation.
-_TUNED = {"dropout": 0.4, "input_dropout": 0.3, "epochs": 24}
+_TUNED = {"dropout": 0.4, "input_dropout": 0.1, "epochs": 18}
+# Memories that hold what they have from the start: after three epochs at 138 instead of 141.
+_SLOW_MEMORIES = {"no_op_bias": 2.0}
 
 
 def defaults(task: str, model: str, recipe: str) -> dict:
@@ -91,4 +94,6 @@ def defaults(task: str, model: str, recipe: str) -> dict:
         values |= _OF_WORDS[model]
     if recipe == "tuned":
         values |= _TUNED
+        if values["no_op"]:
+            values |= _SLOW_MEMORIES
     return values
