@@ -100,7 +100,6 @@ def test_the_command_to_go_on():
         ({"minutes": float("nan")}, "minutes must be above 0, got nan."),
         ({"seed": -1}, "seed must be 0 or more and at most 2147483647, got -1."),
         ({"action_noise": -0.5}, "action_noise must be 0 or more, got -0.5."),
-        ({"hidden_noise": -0.5}, "hidden_noise must be 0 or more, got -0.5."),
         ({"cooling": 1.5}, "cooling must be above 0 and at most 1, got 1.5."),
         (
             {"max_n": 20},

@@ -82,9 +82,6 @@ class TrainingConfig(values.Config):
     clip_norm: float | None = values.value("Norm that a restart's gradient is cut to.")
     clip_value: float | None = values.value("Size that every number of a gradient is cut to.")
     action_noise: float = values.value("Standard deviation of the noise on the actions' logits.")
-    hidden_noise: float = values.value(
-        "Standard deviation of the noise on the hidden units' inputs, constant through a window."
-    )
     initial_scale: float = values.value("Standard deviation of the initial weights.")
     centred: bool = values.value(
         "Whether sigmoids are learned from as if they lay around 0, with biases to make up for it."
@@ -216,4 +213,4 @@ _POSITIVE = (
     "capacity",
     "minutes",
 )
-_NOT_NEGATIVE = ("memories", "action_noise", "hidden_noise")
+_NOT_NEGATIVE = ("memories", "action_noise")

@@ -151,21 +151,9 @@ def empty(architecture: Architecture, replicas: int, lanes: int) -> tuple[tf.Ten
     return tf.zeros([replicas, architecture.units, lanes]), tf.fill(memory_shape, EMPTY)
 
 
-class Noise(NamedTuple):
-    """What is added while training.
-
-    Attributes:
-        controls: `[T, R, A*S, B]`, to the logits of actions and values.
-        hidden: `[1, R, H, B]`, to what goes into the hidden units, the same at every step.
-    """
-
-    controls: tf.Tensor
-    hidden: tf.Tensor
-
-
 def forward(architecture, weights, hidden, memory, tokens, *, rounding=False, noise=None):
     """Log-probabilities, `[T, R, V, B]`, for tokens, `[R, B, T]`, the last hidden units, and the
-    actions taken. `noise`: a `Noise`, or none."""
+    actions taken."""
     options = fused.Scan(architecture.topology, "sigmoid", rounding=rounding)
     if architecture.centred:
         weights = uncentred(weights)
@@ -176,13 +164,9 @@ def forward(architecture, weights, hidden, memory, tokens, *, rounding=False, no
     projected = tf.matmul(weights["kernel"], symbols, transpose_a=True)
     projected = tf.reshape(projected, [replicas, architecture.units, steps, lanes])
     projected = tf.transpose(projected, [2, 0, 1, 3])
-    of_controls = None
-    if noise is not None:
-        projected += noise.hidden
-        of_controls = noise.controls
     outside = ("kernel", "output_kernel", "output_bias")
     of_steps = {name: weight for name, weight in weights.items() if name not in outside}
-    hiddens, controls, _ = fused.scan(options, projected, hidden, memory, of_steps, of_controls)
+    hiddens, controls, _ = fused.scan(options, projected, hidden, memory, of_steps, noise)
     logits = tf.matmul(weights["output_kernel"], hiddens)
     if architecture.centred:
         logits += weights["output_bias"]
@@ -205,9 +189,6 @@ class Trainer:
         clip_value: The size that every number of a gradient is cut to, or `None`.
         noise: Standard deviation of the Gaussian noise on the logits of actions and values while
             training. It drives actions to 0 and 1, where rounding them changes nothing.
-        hidden_noise: Standard deviation of the Gaussian noise on what goes into the hidden units
-            while training. It is the same all through a window: units that are to remember
-            something for longer than training ever asks must not drift.
         only_deterministic: Whether the loss is that of the deterministic symbols alone.
     """
 
@@ -219,7 +200,6 @@ class Trainer:
         clip_norm: float | None,
         clip_value: float | None,
         noise: float,
-        hidden_noise: float,
         only_deterministic: bool,
     ):
         self.architecture = architecture
@@ -227,7 +207,6 @@ class Trainer:
         self.clip_norm = clip_norm
         self.clip_value = clip_value
         self.noise = noise
-        self.hidden_noise = hidden_noise
         self.only_deterministic = only_deterministic
         self._compiled_update = side_by_side(self._update, axes=(0, 0, 1, None, 0, 0, 0))
         self.validate = tf.function(self._validate, autograph=False, jit_compile=True)
@@ -240,26 +219,12 @@ class Trainer:
             in spite of the noise, `[R]`.
         """
         replicas, lanes, steps = tokens.shape
+        logits = self.architecture.actions * self.architecture.memories
+        # XLA's program for it would take longer than all the rest of the update.
+        noise = self.noise * tf.random.stateless_normal([steps, replicas, logits, lanes], seed)
         return self._compiled_update(
-            state,
-            learning_rates,
-            self._noise(seed, steps, replicas, lanes),
-            is_first,
-            tokens,
-            targets,
-            deterministic,
+            state, learning_rates, noise, is_first, tokens, targets, deterministic
         )
-
-    def _noise(self, seed, steps, replicas, lanes) -> Noise:
-        """XLA's program for it would take longer than all the rest of the update."""
-        architecture = self.architecture
-        logits = architecture.actions * architecture.memories
-        of_controls = tf.random.stateless_normal([steps, replicas, logits, lanes], seed)
-        another_seed = tf.random.fold_in(seed, 1)
-        of_hidden = tf.random.stateless_normal(
-            [1, replicas, architecture.units, lanes], another_seed
-        )
-        return Noise(self.noise * of_controls, self.hidden_noise * of_hidden)
 
     def _update(self, state, learning_rates, noise, is_first, tokens, targets, deterministic):
         architecture = self.architecture

@@ -130,7 +130,6 @@ class Search:
             clip_norm=config.clip_norm,
             clip_value=config.clip_value,
             noise=config.action_noise,
-            hidden_noise=config.hidden_noise,
             only_deterministic=config.only_deterministic,
         )
         self._stream = data.stream(config.population * config.lanes, config.window, config.seed)
