@@ -206,6 +206,8 @@ def test_every_command_parses_to_its_config(command, texts):
     for config in (
         LanguageModelConfig.from_recipe("penn_treebank"),
         LanguageModelConfig.from_recipe("penn_treebank", "lstm", "tuned", seed=3, minutes=4.0),
+        LanguageModelConfig.from_recipe("penn_treebank", "stack", "tuned", no_op_bias=-0.5),
+        LanguageModelConfig.from_recipe("penn_treebank", "list", "tuned"),
         tiny_config("srcn", output_dir="a folder", **texts),
         tiny_config("stack", no_op=False, averaging=0.5),
     ):

@@ -81,8 +81,8 @@ _OF_WORDS = {
     "srcn": {"initial_scale": 4.0},
 }
 
-# What `tuned` changes. Fewer lanes with longer windows: gradients go further back. One epoch of them
-# from the same weights ends at 120.2 on validation, one of windows half as long at 121.4.
+# Fewer lanes with longer windows: gradients go further back. One epoch of them ends at 120.2 on
+# validation, one of windows half as long, from the same weights, at 121.4.
 _TUNED = {
     "penn_treebank": {"dropout": 0.35, "input_dropout": 0.1, "lanes": 10, "window": 40},
     "text": {"dropout": 0.3, "input_dropout": 0.1},
