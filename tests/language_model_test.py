@@ -268,7 +268,7 @@ def test_initial_weights_are_scaled_all_but_biases_and_the_outputs(kind):
 
 
 @pytest.mark.parametrize("kind", ["stack", "list"])
-def test_memories_hold_what_they_have_the_longer_the_higher_the_bias_of_no_op(kind):
+def test_memories_hold_what_they_have_if_the_bias_of_no_op_is_high(kind):
     training = training_of(kind, no_op=True, no_op_bias=5.0, layers=2)
     for cell in (layer.cell for layer in training.best_model().recurrent):
         hidden, memory = (np.linspace(0, 1, size)[None] for size in cell.state_size)

@@ -287,7 +287,7 @@ WHERE = "the three files ptb.train.txt, ptb.valid.txt, ptb.test.txt, or simple-e
         ),
         (
             ["--task=text", "--train_file=x", "--model=rnn", "--no_op_bias=2"],
-            "no_op_bias=2.0 is the bias of an action that there is only with no_op=True.",
+            "no_op_bias must be 0 without no_op, the action it is for, got 2.0.",
         ),
         (
             ["--task=text", "--train_file=x", "--capacity=1"],

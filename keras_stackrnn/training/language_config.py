@@ -138,8 +138,7 @@ class LanguageModelConfig(values.Config):
             )
         if self.no_op_bias and not self.no_op:
             raise ValueError(
-                f"no_op_bias={self.no_op_bias} is the bias of an action that there is only with "
-                "no_op=True."
+                f"no_op_bias must be 0 without no_op, the action it is for, got {self.no_op_bias}."
             )
         for name in () if has_memory else ("no_op", "memories"):
             if value := getattr(self, name):

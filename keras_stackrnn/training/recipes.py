@@ -3,9 +3,8 @@
 `fast`, the default, is what was measured to find the algorithm most reliably and quickly: on two
 cores, right on every n up to 60, soft and rounded, and rounded on n = 200 and 1,000.
 
-    python train.py --task=anbn                      half a minute; so do anbncn, anbncndn, anb2n
-    python train.py --task=anbmcnm                   one minute
-    python train.py --task=memorize                  one minute
+    python train.py --task=anbn                      half a minute, as do anbncn to anbmcnm
+    python train.py --task=memorize                  half a minute
     python train.py --task=memorize --model=list     two to three minutes; anbn to anbmcnm less
     python train.py --task=binary_addition           four minutes; 5 seeds of 8 are right on every n
     python train.py --task=anbncn --model=lstm --units=100 --layers=2
