@@ -36,11 +36,15 @@ def finished(tmp_path_factory):
     return result, output.getvalue()
 
 
-class SignalOnFirstLine(io.StringIO):
-    """An output that sends this process a signal when the first round is shown."""
+class SignalOn(io.StringIO):
+    """An output that sends this process a signal, once, when it is shown some words."""
+
+    def __init__(self, words):
+        super().__init__()
+        self._words = words
 
     def write(self, text):
-        if not self.tell():
+        if self._words in text and self._words not in self.getvalue():
             os.kill(os.getpid(), signal.SIGTERM)
         return super().write(text)
 
@@ -110,6 +114,20 @@ def test_overwriting_takes_away_the_run_and_nothing_else(tmp_path):
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
+def test_a_signal_that_comes_too_late_is_not_lost(tmp_path):
+    signals = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: signals.append(number))
+    try:
+        result = train(
+            tiny_config(tmp_path, lifetime=5, population=1), output=SignalOn("Next: python")
+        )
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert signals == [signal.SIGTERM]
+    written = json.loads((tmp_path / report.EVALUATION).read_text())
+    assert written["symbols"] == result.evaluation["symbols"]
+
+
 # `pytest.warns` raises what else it caught anew, without the module that pyproject.toml names.
 @pytest.mark.filterwarnings(
     "ignore:__array__ implementation doesn't accept a copy keyword:DeprecationWarning"
@@ -118,7 +136,7 @@ def test_after_a_signal_a_full_disk_and_a_damaged_checkpoint_it_goes_on_exactly(
     config = tiny_config(tmp_path)
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(InterruptedRunError) as raised:
-        train(config, output=SignalOnFirstLine())
+        train(config, output=SignalOn("alive"))
     assert signal.getsignal(signal.SIGTERM) is before
     assert raised.value.signal_number == signal.SIGTERM
     assert str(raised.value) == (

@@ -270,8 +270,11 @@ class _Interrupts:
                 self._handlers[number] = signal.signal(number, self._note)
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, *_):
         self._restore()
+        if self.pending and kind is None:
+            # It came too late to stop this run, not to stop what would follow.
+            signal.raise_signal(self.pending)
 
     def check(self) -> None:
         """Raises if there was a signal."""
