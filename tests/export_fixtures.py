@@ -3,26 +3,31 @@
 import functools
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
-from keras_stackrnn.export import export
+from keras_stackrnn.export import export, reader
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.serving.saved_model import SavedModel
 
 VOCABULARY = "ab."
 LENGTHS = [9, 0, 4, 1]
+_ROUNDED_LIST = {
+    "kind": "list",
+    "memories": 3,
+    "read_depth": 3,
+    "embedding_size": 3,
+    "rounding": True,
+}
 CASES = {
     "stack": {"kind": "stack", "memories": 2, "layers": 2, "no_op": True, "use_bias": True},
     # What is served rounds because the export says so, and has forgotten the capacity.
     "stack rounded": {"kind": "stack", "memories": 3, "capacity": 2},
     "list": {"kind": "list", "memories": 2, "use_bias": True, "use_recurrent_kernel": True},
-    "list rounded": {
-        "kind": "list",
-        "memories": 3,
-        "read_depth": 3,
-        "embedding_size": 3,
-        "rounding": True,
-    },
+    "list rounded": _ROUNDED_LIST,
+    # Read as if these sequences were long ones.
+    "stack piled": {"kind": "stack", "memories": 2, "layers": 2, "no_op": True, "rounding": True},
+    "list piled": _ROUNDED_LIST,
     "rnn": {"kind": "rnn"},
     "lstm": {"kind": "lstm", "layers": 2, "embedding_size": 3},
     "srcn": {"kind": "srcn", "layers": 2, "context_units": 3, "use_bias": True},
@@ -82,6 +87,10 @@ class Exports:
 
     def _make(self, name):
         model, folder = make_model(**CASES[name]), self._folder / name
+        if name.endswith("piled"):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(reader, "SHALLOW", 0)
+                return Exported(model, export(model, folder))
         if name != "stack rounded":
             return Exported(model, export(model, folder))
         served = model.twin(rounding=True, capacity=None)

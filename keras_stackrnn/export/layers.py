@@ -1,10 +1,10 @@
 """Recurrent layers symbol by symbol: their states as a request carries them, and as a loop does.
 
 An exported layer has five parts: `specs` and `initial_state` of the tensors that requests carry;
-`begin`, which makes of them what the loop carries, with room for so many steps; `projected`, what
-can be computed of the inputs of all steps at once; `stepper`, which gives the step itself; and
-`end`, the way back. A step leaves rows as they are that are not `alive`, all of them being so if it
-is `None`: that is how padding changes nothing.
+`begin`, which makes of them what the loop carries, with room for so many steps, the memories piled
+or in rows; `projected`, what can be computed of the inputs of all steps at once; `stepper`, which
+gives the step itself; and `end`, the way back. A step leaves rows as they are that are not `alive`,
+all of them being so if it is `None`: that is how padding changes nothing.
 
 In the loop a memory is `[rows, lanes]`, a lane being one memory of one batch element, all batch
 elements of the first memory first: broadcast along rows, an action is one long vector operation.
@@ -41,7 +41,7 @@ class PlainLayer:
     def initial_state(self, batch_size):
         return {name: tf.zeros([batch_size, size]) for name, size in self._sizes.items()}
 
-    def begin(self, states, steps):
+    def begin(self, states, steps, piled):
         return [states[name] for name in self._sizes]
 
     def projected(self, inputs):
@@ -97,12 +97,16 @@ class MemoryLayer:
         ]
         return dict(zip(self._names, states, strict=True))
 
-    def begin(self, states, steps):
+    def begin(self, states, steps, piled):
         hidden, slots, depth = (states[name] for name in self._names)
         rows = self._aligned(slots, depth)
         lanes = tf.reshape(transposed(rows, [1, 2, 0]), [tf.shape(rows)[1], -1])
-        memory = memory_of(self.cell, lanes, steps)
+        memory = memory_of(self.cell, lanes, steps, piled)
         return _Carried(hidden, memory.read(self.cell), memory)
+
+    def rows(self, states):
+        """How many rows the memory has."""
+        return tf.shape(states[self._names[1]])[1] // self.memories
 
     def _aligned(self, slots, depth):
         """The memory as `[batch, rows, memories]`, empty but for each row's own `depth`."""

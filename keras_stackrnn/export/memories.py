@@ -4,6 +4,9 @@ A served graph is not compiled: what a step costs is how many operations it has,
 long each of them takes. So these are other classes than the compiled kernels' `Topology` and
 `Heap`: they know that nothing is ever lost, and that there is room for every step to come.
 
+There are two kinds. Rows that move with every action take few operations, but each goes over all
+of them. Piles, for rounded memories alone, cost the same however deep they are.
+
 Memories are given and given back as `[rows, lanes]`, a lane being one memory of one batch element.
 `act` takes `controls`, `[…, lanes]`: a row of logits for each action, or, of two actions, one row
 that is the difference of theirs; and the value to write, before its sigmoid. It gives the memory
@@ -21,19 +24,26 @@ from keras_stackrnn.memory import EMPTY, action_weights, list_head
 from keras_stackrnn.pointer import Heap
 
 _LIST_NO_OP = 3
+# Rows that a step goes over in less time than the operations take that piles need more.
+SHALLOW = 128
 
 
-def memory_of(cell, rows, steps):
-    """The memory that a loop of so many `steps` carries, with what is in `rows` already."""
+def memory_of(cell, rows, steps, piled):
+    """The memory that a loop of so many `steps` carries, with what is in `rows` already.
+
+    Args:
+        piled: Whether it is to cost the same however deep it gets; it has to be rounded for that.
+    """
     if cell.MEMORIES == "stacks":
-        kind = RoundedStack if cell.rounding else SoftStack
+        kind = StackPile if piled else StackRows
     else:
-        kind = RoundedList if cell.rounding else SoftList
+        kind = ListPiles if piled else ListRows
     return kind.of(cell, rows, steps)
 
 
-class SoftMemory(NamedTuple):
-    """A mixture of what each action alone would leave; it grows with every step.
+class Rows(NamedTuple):
+    """What the actions leave of all rows: a mixture of what each alone would leave, or, rounded,
+    what the most probable one leaves. It grows with every step.
 
     `edge` is two empty rows, made once.
     """
@@ -46,9 +56,15 @@ class SoftMemory(NamedTuple):
         return cls(rows, _empty_rows(2, rows))
 
     def act(self, cell, controls, alive):
-        weights, value = _weights_and_value(controls)
-        moves = self._moves(value)
-        after = _mix(weights, moves)
+        if cell.rounding:
+            taken = _taken(controls[:-1])
+            weights = [tf.cast([*taken, ~tf.reduce_any(taken, axis=0)], controls.dtype)]
+            moves = self._moves(tf.sigmoid(controls[-1:]))
+            after = _chosen(taken, moves)
+        else:
+            weights, value = _weights_and_value(controls)
+            moves = self._moves(value)
+            after = _mix(weights, moves)
         if alive is not None:
             after = tf.where(alive, after, moves[-1])
         return self._replace(slots=after), tf.concat(weights, axis=0)
@@ -61,7 +77,7 @@ class SoftMemory(NamedTuple):
         return self.slots
 
 
-class SoftStack(SoftMemory):
+class StackRows(Rows):
     """Top first, one row deeper after every step."""
 
     def read(self, cell):
@@ -73,7 +89,7 @@ class SoftStack(SoftMemory):
         return [padded[:-2], padded[2:], padded[1:-1]]
 
 
-class SoftList(SoftMemory):
+class ListRows(Rows):
     """From left to right, a row longer at both ends after every step."""
 
     def read(self, cell):
@@ -136,7 +152,7 @@ class Pile(NamedTuple):
         return tf.gather(self.slots, tf.maximum(places, bottom))
 
 
-class RoundedStack(NamedTuple):
+class StackPile(NamedTuple):
     """A pile whose top moves up with PUSH and down with POP."""
 
     pile: Pile
@@ -160,13 +176,13 @@ class RoundedStack(NamedTuple):
             weights = tf.cast([pushes, ~pushes], value.dtype)
         if alive is not None:
             move = tf.where(alive, move, 0)
-        return RoundedStack(self.pile.offered(tf.sigmoid(value)).moved(move)), weights
+        return StackPile(self.pile.offered(tf.sigmoid(value)).moved(move)), weights
 
     def rows(self, cell):
         return self.pile.rows()
 
 
-class RoundedList(NamedTuple):
+class ListPiles(NamedTuple):
     """The element under the head, and a pile on either side of it."""
 
     left: Pile
@@ -199,7 +215,7 @@ class RoundedList(NamedTuple):
         # INSERT, LEFT, RIGHT, NO-OP: what was under the head goes to the side that it leaves.
         left = left.moved(tf.gather([1, -1, 1, 0], action))
         right = right.moved(tf.gather([0, 1, -1, 0], action))
-        return RoundedList(left, head, right), weights
+        return ListPiles(left, head, right), weights
 
     def rows(self, cell):
         left, right = self.left.rows(), self.right.rows()
@@ -239,6 +255,22 @@ def _mix(weights, moves):
     for weight, move in zip(weights[:-1], others, strict=True):
         total += weight * (move - last)
     return total
+
+
+def _taken(logits):
+    """Of every action but the last whether it is the most probable, each `[lanes]`."""
+    if logits.shape[0] == 1:
+        return [logits[0] >= 0]
+    action = _most_probable(logits)
+    return [tf.equal(action, i) for i in range(logits.shape[0] - 1)]
+
+
+def _chosen(taken, moves):
+    """What the action that is taken leaves; the last one if it is none of the others."""
+    *others, after = moves[: len(taken) + 1]
+    for is_taken, move in zip(taken, others, strict=True):
+        after = tf.where(is_taken, move, after)
+    return after
 
 
 def _most_probable(logits):

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from keras_stackrnn.export.layers import MemoryLayer, PlainLayer
+from keras_stackrnn.export.memories import SHALLOW
 from keras_stackrnn.export.tensors import longest, reshaped_first
 from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
 
@@ -23,6 +24,7 @@ class Reader:
         self.has_memory = model.kind in MEMORY_KINDS
         layer = MemoryLayer if self.has_memory else PlainLayer
         self.layers = [layer(each, i) for i, each in enumerate(model.recurrent)]
+        self.rounds = self.has_memory and self.layers[0].cell.rounding
 
     @property
     def state_specs(self) -> dict[str, tf.TensorSpec]:
@@ -32,9 +34,9 @@ class Reader:
         states = [layer.initial_state(batch_size) for layer in self.layers]
         return {name: tensor for state in states for name, tensor in state.items()}
 
-    def begin(self, states, steps):
+    def begin(self, states, steps, piled):
         """What the loop carries, from what a request does, with room for `steps` symbols more."""
-        return [layer.begin(states, steps) for layer in self.layers]
+        return [layer.begin(states, steps, piled) for layer in self.layers]
 
     def inputs(self, tokens):
         """What the step takes for token ids of any shape, for all of them at once."""
@@ -59,30 +61,57 @@ class Reader:
 
         return advance
 
-    def read(self, tokens, lengths, states, stops=False, traced=False):
+    def read(self, tokens, lengths, states, traced=False):
         """Reads the first `lengths` tokens of every row.
 
         Args:
             tokens: `[batch, columns]`.
             lengths: `[batch]`.
             states: What a request carries.
-            stops: Whether what is carried is to be that of each row's own last symbol. It costs a
-                few operations a step, and records do not need it.
             traced: Whether to keep what the memories did.
 
         Returns:
-            What is carried in the end; and a list of records, each `[1 + longest, …]`, beginning
-            with what was there before the first symbol: the last layer's hidden units,
-            `[batch, units]`, and, if `traced`, each layer's actions, `[actions, lanes]`, then each
-            layer's tops, `[lanes]`, then each layer's hidden units. After a row's length there is
-            anything in them.
+            A list of records, each `[1 + longest, …]`, beginning with what was there before the
+            first symbol: the last layer's hidden units, `[batch, units]`, and, if `traced`, each
+            layer's actions, `[actions, lanes]`, then each layer's tops, `[lanes]`, then each
+            layer's hidden units. After a row's length there is anything in them.
         """
+
+        def read(piled):
+            return self._read(tokens, lengths, states, piled, stops=False, traced=traced)[1]
+
+        return self._in_rows_or_piles(read, states, lengths)
+
+    def read_on(self, tokens, lengths, states):
+        """The same, for what comes after each row's own last symbol: it costs a few operations a
+        step more.
+
+        Returns:
+            The hidden units that predict what comes next, and what a request carries.
+        """
+
+        def read(piled):
+            carried, _ = self._read(tokens, lengths, states, piled, stops=True, traced=False)
+            return self.hidden(carried), self.end(carried)
+
+        return self._in_rows_or_piles(read, states, lengths)
+
+    def _in_rows_or_piles(self, read, states, lengths):
+        """Reads with rounded memories in rows if all are shallow to the end, and piled if not."""
+        if not self.rounds:
+            return read(False)
+        rows = tf.reduce_max([layer.rows(states) for layer in self.layers])
+        is_shallow = rows + longest(lengths) <= SHALLOW
+        return tf.cond(is_shallow, lambda: read(False), lambda: read(True))
+
+    def _read(self, tokens, lengths, states, piled, stops, traced):
+        """What is carried in the end, if it `stops` at each row's own last symbol; the records."""
         iterations = -(-longest(lengths) // _STEPS_AT_ONCE)
         steps = iterations * _STEPS_AT_ONCE
         missing = tf.maximum(steps - tf.shape(tokens)[1], 0)
         inputs = self.inputs(tf.transpose(tf.pad(tokens, [[0, 0], [0, missing]]))[:steps])
         inputs = reshaped_first(inputs, [iterations, _STEPS_AT_ONCE], of=1)
-        carried = self.begin(states, steps)
+        carried = self.begin(states, steps, piled)
         advance = self.stepper()
 
         def record(carried, actions):

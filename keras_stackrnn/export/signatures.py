@@ -189,7 +189,7 @@ class Signatures:
         steps = longest(limits)
         tokens, lengths = self._symbols.encode(text)
         _, states = self._read_on(tokens, lengths, *reader.initial_state(batch[0]).values())
-        carried = reader.begin(states, steps)
+        carried = reader.begin(states, steps, piled=reader.rounds)
         advance = reader.stepper()
 
         def step(t, carried, drawn):
@@ -216,7 +216,7 @@ class Signatures:
         reader = self._reader
         tokens, lengths = self._symbols.encode(text)
         states = reader.initial_state(tf.shape(text)[0])
-        _, records = reader.read(tokens, lengths, states, traced=True)
+        records = reader.read(tokens, lengths, states, traced=True)
         hiddens, *records = (each[1:] for each in records)
         layers = len(reader.layers)
         actions = self._join_lanes(records[:layers], tf.shape(text)[0])
@@ -263,7 +263,7 @@ class Signatures:
             length there is anything in them.
         """
         states = self._reader.initial_state(tf.shape(tokens)[0])
-        _, (hiddens,) = self._reader.read(*self._checked(tokens, lengths), states)
+        (hiddens,) = self._reader.read(*self._checked(tokens, lengths), states)
         return hiddens
 
     def _read_on(self, tokens, lengths, *states):
@@ -275,8 +275,7 @@ class Signatures:
         """
         states = dict(zip(self._reader.state_specs, states, strict=True))
         tokens, lengths = self._checked(tokens, lengths, **states)
-        carried, _ = self._reader.read(tokens, lengths, states, stops=True)
-        return self._reader.hidden(carried), self._reader.end(carried)
+        return self._reader.read_on(tokens, lengths, states)
 
     def _checked(self, tokens, lengths, **states):
         """The same tokens and lengths, with token 0 where there is padding."""
