@@ -38,8 +38,8 @@ MODELS = {
     },
 }
 # What a baseline gets for a task: at least as long as a stack or a list needs.
-BASELINE_MINUTES = {"binary_addition": 10.0, "memorize": 3.0}
-OTHER_BASELINE_MINUTES = 2.0
+BASELINE_MINUTES = {"binary_addition": 6.0, "memorize": 2.0}
+OTHER_BASELINE_MINUTES = 1.0
 
 
 def define_flags(values: flags.FlagValues) -> None:

@@ -28,13 +28,6 @@ def test_addition_learns_from_deterministic_symbols_and_may_leave_its_memory_alo
     assert not TrainingConfig.from_recipe("anbn").only_deterministic
 
 
-def test_whoever_wants_no_recurrent_kernel_gets_none_that_fades():
-    assert TrainingConfig.from_recipe("binary_addition").recurrent_until
-    config = TrainingConfig.from_recipe("binary_addition", use_recurrent_kernel=False)
-    assert config.recurrent_until is None
-    assert TrainingConfig.from_recipe("binary_addition", recipe="paper").recurrent_until is None
-
-
 def test_the_papers_recipe_is_the_papers():
     config = TrainingConfig.from_recipe("anbn", recipe="paper")
     assert (config.optimizer, config.learning_rate, config.window) == ("sgd", 0.1, 50)
@@ -133,17 +126,6 @@ def test_the_command_to_go_on():
         (
             {"layers": 2},
             "model='stack' is trained with one layer, got layers=2; rnn and lstm can have more.",
-        ),
-        ({"recurrent_until": 0}, "recurrent_until must be above 0 and at most 1, got 0."),
-        (
-            {"recurrent_until": 0.5},
-            "recurrent_until=0.5 is when hidden units cease to see the ones before them, which "
-            "they never do with use_recurrent_kernel=False.",
-        ),
-        (
-            {"model": "rnn", "recurrent_until": 0.5},
-            "model='rnn' has nothing but its hidden units to remember with, got "
-            "recurrent_until=0.5; stack and list can do without.",
         ),
         ({"memories": 0}, "model='stack' needs memories of 1 or more, got 0."),
         ({"capacity": 1}, "capacity must be at least read_depth, 2, got 1."),

@@ -33,7 +33,7 @@ def arrays_after(search, rounds):
     [
         {"recipe": "fast"},
         {"recipe": "paper"},
-        {"task": "binary_addition", "episode": 5, "inherit_every": 5, "lifetime": 16},
+        {"task": "binary_addition", "episode": 5, "inherit_every": 5},
     ],
     ids=["fast", "paper", "binary_addition"],
 )
@@ -161,36 +161,6 @@ def test_the_keras_model_is_as_good_as_the_validation_says(tmp_path, options):
         )
         assert np.mean(list(found.per_n.values())) == pytest.approx(accuracy)
     assert status.updates == 180
-
-
-def test_a_recurrent_kernel_fades_and_is_not_missed_in_the_end(tmp_path):
-    values = {"units": 8, "memories": 3, "centred": True, "use_recurrent_kernel": True}
-    search = search_of(tmp_path, lifetime=240, updates_a_round=60, recurrent_until=0.5, **values)
-    kinds, right = [], []
-    for _ in range(3):
-        search.advance()
-        status, model = search.status(), search.best_model()
-        kinds.append(model.recurrent[0].cell.use_recurrent_kernel)
-        found = evaluate(
-            model, get("anbn"), range(1, 7), sequences=1, rounding=True, split="validation"
-        )
-        right.append(np.mean(list(found.per_n.values())) - status.rounded_accuracy)
-    assert kinds == [True, False, False]
-    np.testing.assert_allclose(right, 0, atol=1e-6)
-    # It is as if there had never been one: what it is by then changes nothing.
-    kernels = search.state()[0]["weights/recurrent_kernel"]
-    assert np.all(np.any(kernels, axis=(1, 2)))
-    assert not np.any(search.state()[0]["best/recurrent_kernel"])
-
-
-def test_what_a_replica_could_do_with_its_kernel_does_not_count_when_that_has_faded(tmp_path):
-    search = search_of(tmp_path, lifetime=20, use_recurrent_kernel=True, recurrent_until=0.5)
-    search.advance()
-    for replica in search._replicas:
-        replica.best = Figures(1.0, 0.0, 1.0, 1.0, 0.0, 1.0)
-    search.advance()
-    assert all(replica.best == replica.latest for replica in search._replicas)
-    assert all(replica.stands_alone for replica in search._replicas)
 
 
 def test_sure_comes_before_low_entropy_and_right_before_sure():

@@ -25,7 +25,7 @@ from keras_stackrnn.pointer import Heap
 
 _LIST_NO_OP = 3
 # Rows that a step goes over in less time than the operations take that piles need more.
-SHALLOW = 128
+SHALLOW = 100
 
 
 def memory_of(cell, rows, steps, piled):
@@ -57,9 +57,11 @@ class Rows(NamedTuple):
 
     def act(self, cell, controls, alive):
         if cell.rounding:
-            taken = _taken(controls[:-1])
-            weights = [tf.cast([*taken, ~tf.reduce_any(taken, axis=0)], controls.dtype)]
-            moves = self._moves(tf.sigmoid(controls[-1:]))
+            logits, value = tf.split(controls, [controls.shape[0] - 1, 1])
+            taken = _taken(logits)
+            weights = [*taken, ~tf.reduce_any(taken, axis=0)]
+            weights = [tf.cast(weight, controls.dtype) for weight in weights]
+            moves = self._moves(tf.sigmoid(value))
             after = _chosen(taken, moves)
         else:
             weights, value = _weights_and_value(controls)
@@ -258,10 +260,10 @@ def _mix(weights, moves):
 
 
 def _taken(logits):
-    """Of every action but the last whether it is the most probable, each `[lanes]`."""
+    """Of every action but the last whether it is the most probable, each `[1, lanes]`."""
     if logits.shape[0] == 1:
-        return [logits[0] >= 0]
-    action = _most_probable(logits)
+        return [logits >= 0]
+    action = _most_probable(logits)[None]
     return [tf.equal(action, i) for i in range(logits.shape[0] - 1)]
 
 

@@ -87,11 +87,6 @@ class TrainingConfig(values.Config):
         "Whether sigmoids are learned from as if they lay around 0, with biases to make up for it."
     )
 
-    recurrent_until: float | None = values.value(
-        "Share of a restart's life after which hidden units no longer see the ones before them; "
-        "they see less and less of them before."
-    )
-
     # Where it goes, and when it stops.
     output_dir: str = values.value("Folder for everything the run leaves behind.")
     minutes: float | None = values.value("Budget of the search; then the best so far is evaluated.")
@@ -113,8 +108,6 @@ class TrainingConfig(values.Config):
             defaults["clip_norm"] = None
         if "clip_norm" in given and "clip_value" not in given:
             defaults["clip_value"] = None
-        if given.get("use_recurrent_kernel") is False:
-            defaults["recurrent_until"] = None
         return cls(task=task, model=model, recipe=recipe, **{**defaults, **given})
 
     def usual(self) -> "TrainingConfig":
@@ -141,7 +134,6 @@ class TrainingConfig(values.Config):
         values.check_range("hopeless_below", self.hopeless_below, least=0, most=1)
         values.check_range("cooling", self.cooling, above=0, most=1)
         values.check_range("mastery", self.mastery, least=0, most=1)
-        values.check_range("recurrent_until", self.recurrent_until, above=0, most=1)
         if self.updates_a_round % self.episode:
             raise ValueError(
                 "updates_a_round must be a multiple of the windows of an episode, "
@@ -179,11 +171,6 @@ class TrainingConfig(values.Config):
                 raise ValueError(
                     f"capacity must be at least read_depth, {self.read_depth}, got {self.capacity}."
                 )
-            if self.recurrent_until is not None and not self.use_recurrent_kernel:
-                raise ValueError(
-                    f"recurrent_until={self.recurrent_until} is when hidden units cease to see the "
-                    "ones before them, which they never do with use_recurrent_kernel=False."
-                )
             return
         for name in ("rounding", "no_op", "memories"):
             if value := getattr(self, name):
@@ -196,12 +183,11 @@ class TrainingConfig(values.Config):
                 f"model={self.model!r} is not trained centred, got centred=True; stack and list "
                 "can be."
             )
-        for name, value in (("use_recurrent_kernel", True), ("recurrent_until", None)):
-            if (given := getattr(self, name)) != value:
-                raise ValueError(
-                    f"model={self.model!r} has nothing but its hidden units to remember with, "
-                    f"got {name}={given}; stack and list can do without."
-                )
+        if not self.use_recurrent_kernel:
+            raise ValueError(
+                f"model={self.model!r} has nothing but its hidden units to remember with, "
+                "got use_recurrent_kernel=False; stack and list can do without."
+            )
 
 
 _POSITIVE = (

@@ -151,13 +151,6 @@ def empty(architecture: Architecture, replicas: int, lanes: int) -> tuple[tf.Ten
     return tf.zeros([replicas, architecture.units, lanes]), tf.fill(memory_shape, EMPTY)
 
 
-def dimmed(weights: dict[str, tf.Tensor], seen) -> dict[str, tf.Tensor]:
-    """The weights with each replica's recurrent kernel, if there is one, times `seen`, `[R]`."""
-    if "recurrent_kernel" not in weights:
-        return weights
-    return {**weights, "recurrent_kernel": weights["recurrent_kernel"] * seen[:, None, None]}
-
-
 def forward(architecture, weights, hidden, memory, tokens, *, rounding=False, noise=None):
     """Log-probabilities, `[T, R, V, B]`, for tokens, `[R, B, T]`, the last hidden units, and the
     actions taken."""
@@ -215,13 +208,11 @@ class Trainer:
         self.clip_value = clip_value
         self.noise = noise
         self.only_deterministic = only_deterministic
-        self._compiled_update = side_by_side(self._update, axes=(0, 0, 0, 1, None, 0, 0, 0))
+        self._compiled_update = side_by_side(self._update, axes=(0, 0, 1, None, 0, 0, 0))
         self.validate = tf.function(self._validate, autograph=False, jit_compile=True)
 
-    def update(self, state, learning_rates, seen, seed, is_first, tokens, targets, deterministic):
+    def update(self, state, learning_rates, seed, is_first, tokens, targets, deterministic):
         """One window of every lane, `[R, B, T]`, its state emptied before the first of several.
-
-        `seen`, `[R]`, is how much the hidden units see of the ones before them: see `dimmed`.
 
         Returns:
             The new state, and the share of the deterministic symbols that each replica got right
@@ -232,12 +223,10 @@ class Trainer:
         # XLA's program for it would take longer than all the rest of the update.
         noise = self.noise * tf.random.stateless_normal([steps, replicas, logits, lanes], seed)
         return self._compiled_update(
-            state, learning_rates, seen, noise, is_first, tokens, targets, deterministic
+            state, learning_rates, noise, is_first, tokens, targets, deterministic
         )
 
-    def _update(
-        self, state, learning_rates, seen, noise, is_first, tokens, targets, deterministic
-    ):
+    def _update(self, state, learning_rates, noise, is_first, tokens, targets, deterministic):
         architecture = self.architecture
         nothing = empty(architecture, *tokens.shape[:2])
         hidden, memory = (
@@ -247,7 +236,7 @@ class Trainer:
         with tf.GradientTape() as tape:
             tape.watch(state.weights)
             predicted, hidden, controls = forward(
-                architecture, dimmed(state.weights, seen), hidden, memory, tokens, noise=noise
+                architecture, state.weights, hidden, memory, tokens, noise=noise
             )
             entropies = _entropies(predicted, targets)
             deterministic = tf.cast(_time_first(deterministic), tf.float32)
@@ -335,11 +324,7 @@ def _adam(state: State, gradients, learning_rates) -> State:
 
 
 def to_keras(architecture: Architecture, weights, pattern) -> NextSymbolModel:
-    """One replica's weights as a Keras model, its memory unbounded.
-
-    A recurrent kernel that is nothing but zeros is left out.
-    """
-    is_recurrent = architecture.use_recurrent_kernel and np.any(weights["recurrent_kernel"])
+    """One replica's weights as a Keras model, its memory unbounded."""
     model = NextSymbolModel(
         architecture.kind,
         vocabulary=pattern.alphabet,
@@ -347,7 +332,7 @@ def to_keras(architecture: Architecture, weights, pattern) -> NextSymbolModel:
         memories=architecture.memories,
         read_depth=architecture.read_depth,
         no_op=architecture.no_op,
-        use_recurrent_kernel=bool(is_recurrent),
+        use_recurrent_kernel=architecture.use_recurrent_kernel,
         use_bias=architecture.centred,
         task=pattern.name,
     )
@@ -365,7 +350,7 @@ def to_keras(architecture: Architecture, weights, pattern) -> NextSymbolModel:
     actions, write = of_actions_and_value(weights["control_kernel"])
     cell.kernel.assign(np.transpose(weights["kernel"]))
     cell.memory_kernel.assign(weights["memory_kernel"])
-    if is_recurrent:
+    if architecture.use_recurrent_kernel:
         cell.recurrent_kernel.assign(weights["recurrent_kernel"])
     cell.action_kernel.assign(actions)
     cell.write_kernel.assign(write)

@@ -7,11 +7,6 @@ the end of its life, makes room for a fresh one with a seed of its own. Where a 
 who lag may also make room for heirs of those who lead (population-based training, Jaderberg et al.
 2017). Validation sequences are as short as the training ones: the lengths of the test choose
 nothing.
-
-A recurrent kernel helps to find an algorithm, but what hidden units tell each other drifts over
-sequences that are longer than those of training, while actions and what is written are as good as
-digital. So the kernel can be a scaffold: once the algorithm is there, it fades, and what counts is
-what the replica can do without.
 """
 
 import dataclasses
@@ -71,8 +66,6 @@ _WINDOWS_OF_MASTERY = 4
 _LEADING_SHARE = 0.2
 # A lead in accuracy that counts within the same lesson.
 _FAR_AHEAD = 0.2
-# The recurrent kernel is whole for this share of the time that it is there, and then fades.
-_WHOLE_SHARE = 0.4
 # Standard deviation of the logarithm of an heir's learning rate around that of whom it follows.
 _RATE_SPREAD = 0.4
 
@@ -92,7 +85,6 @@ class _Replica:
     latest: Figures = NEVER
     best: Figures = NEVER
     best_age: int = 0
-    stands_alone: bool = False  # whether `best` is of when the recurrent kernel had faded
     halvings: int = 0
     outcome: str = "alive"
 
@@ -280,7 +272,6 @@ class Search:
             self._state, right = self._trainer.update(
                 self._state,
                 tf.constant([self._learning_rate(replica) for replica in self._replicas]),
-                tf.constant(self._seen()),
                 tf.constant([config.seed, self._updates]),
                 tf.constant(i == 0),
                 *(tf.constant(array[i]) for array in (tokens, targets, deterministic)),
@@ -302,17 +293,8 @@ class Search:
         cooled = min(1.0, max(0.05, left / self.config.cooling))
         return self.config.learning_rate * replica.rate * cooled
 
-    def _seen(self) -> list[float]:
-        """How much each replica's hidden units see of the ones before them."""
-        if self.config.recurrent_until is None:
-            return [1.0] * len(self._replicas)
-        end = self.config.recurrent_until * self.config.lifetime
-        fading = (1 - _WHOLE_SHARE) * end
-        return [min(1.0, max(0.0, (end - replica.age) / fading)) for replica in self._replicas]
-
     def _validate(self) -> None:
-        seen = self._seen()
-        weights = population.dimmed(self._state.weights, tf.constant(seen))
+        weights = self._state.weights
         soft = self._trainer.validate(weights, *self._validation, rounding=False)
         rounded = self._trainer.validate(weights, *self._validation, rounding=True)
         rows = len(self._validation[0])
@@ -324,9 +306,7 @@ class Search:
         for place, replica in enumerate(self._replicas):
             figures = Figures(*(column[place] for column in columns))
             replica.latest = figures
-            stands_alone_now = seen[place] == 0 and not replica.stands_alone
-            if stands_alone_now or self._improves(figures, replica.best):
-                replica.stands_alone = seen[place] == 0
+            if self._improves(figures, replica.best):
                 replica.best, replica.best_age = figures, replica.age
                 for name, weight in weights.items():
                     self._best_weights[name][place] = weight[place].numpy()
