@@ -282,6 +282,10 @@ WHERE = "the three files ptb.train.txt, ptb.valid.txt, ptb.test.txt, or simple-e
             "input_dropout must be 0 or more and below 1, got -1.0.",
         ),
         (
+            ["--task=text", "--train_file=x", "--noising=1.5"],
+            "noising must be 0 or more and at most 1, got 1.5.",
+        ),
+        (
             ["--task=text", "--train_file=x", "--no_op_bias=inf"],
             "no_op_bias must be -100 or more and at most 100, got inf.",
         ),

@@ -68,6 +68,9 @@ class LanguageModelConfig(values.Config):
     )
     dropout: float = values.value("Share that is dropped of what the last layer gives.")
     input_dropout: float = values.value("Share that is dropped of what the first layer reads.")
+    noising: float = values.value(
+        "Share of the words that are read as others, the more of a word the less is known of it."
+    )
     averaging: float = values.value("Share of the averaged weights that an update keeps; 0: none.")
 
     # Where it goes, and when it stops.
@@ -104,6 +107,7 @@ class LanguageModelConfig(values.Config):
         values.check_range("vocabulary_size", self.vocabulary_size, least=3)
         values.check_range("dropout", self.dropout, least=0, below=1)
         values.check_range("input_dropout", self.input_dropout, least=0, below=1)
+        values.check_range("noising", self.noising, least=0, most=1)
         values.check_range("no_op_bias", self.no_op_bias, least=-100, most=100)
         values.check_range("averaging", self.averaging, least=0, below=1)
         values.check_range("seed", self.seed, least=0, most=2**31 - 1)

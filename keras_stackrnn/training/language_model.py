@@ -14,6 +14,7 @@ from keras_stackrnn.training.centring import Centring
 from keras_stackrnn.training.lanes import Lanes
 from keras_stackrnn.training.language_config import LanguageModelConfig
 from keras_stackrnn.training.language_step import LanguageStep
+from keras_stackrnn.training.noising import Noising
 
 # Share of the updates over which the learning rate rises: Adam's first ones know few gradients.
 _WARM_UP = 0.01
@@ -60,6 +61,10 @@ class LanguageModelTraining:
         self.config = config
         self._text = text
         self._lanes = Lanes(text.train, text.first, config.lanes, config.window, config.seed)
+        self._noising = None
+        if config.noising:
+            size = len(text.vocabulary)
+            self._noising = Noising(text.train, size, config.noising, config.seed)
         self._model = _new_model(config, text.vocabulary)
         self._model.set_weights(_initial_weights(self._model, config))
         if config.centred:
@@ -91,6 +96,8 @@ class LanguageModelTraining:
         entropies = []
         for number in range(first, last):
             inputs, targets = self._lanes.window(len(self._epochs), number)
+            if self._noising is not None:
+                inputs = self._noising(inputs, self._updates)
             self._step.learning_rate = self._learning_rate()
             entropies.append(self._step.update(inputs, targets, self._updates))
             self._updates += 1

@@ -1,7 +1,8 @@
 """Recipes for language models: every default of a training on text, by task and model.
 
 `plain`, the default, is what the rows of the paper's table are measured with. `tuned` drops
-more and takes longer; on Penn Treebank it also has longer windows and slower memories.
+more and takes longer; on Penn Treebank it also has longer windows, slower memories, and noise on
+the words (noising.py).
 
     python train.py --task=penn_treebank --manual_dir=DIR
     python train.py --task=penn_treebank --manual_dir=DIR --model=lstm
@@ -43,6 +44,7 @@ _EVERY_TASK = {
     # Outside the recurrence; not in the paper.
     "dropout": 0.2,
     "input_dropout": 0.2,
+    "noising": 0.0,
     "averaging": 0.0,
 }
 
@@ -86,7 +88,9 @@ _OF_WORDS = {
 _TUNED = {
     "penn_treebank": {
         "dropout": 0.4,
-        "input_dropout": 0.15,
+        "input_dropout": 0.05,
+        # With 0.15 of the inputs dropped in its place validation ends at 117.3, so at 116.8.
+        "noising": 0.2,
         "lanes": 10,
         "window": 40,
         "epochs": 18,
