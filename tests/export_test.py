@@ -16,6 +16,7 @@ from export_fixtures import (
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import prediction_log_pb2
 
+from keras_stackrnn.export.memories import SHALLOW
 from keras_stackrnn.export.warmup import RECORDS
 from keras_stackrnn.memory import EMPTY, action_weights
 from keras_stackrnn.models import MEMORY_KINDS
@@ -137,6 +138,16 @@ def embedded(model, memory, rows=101):
     before = rows // 2 - len(memory) // model.memories // 2 if model.kind == "list" else 0
     edges = [before * model.memories, (missing - before) * model.memories]
     return np.pad(memory, edges, constant_values=EMPTY)
+
+
+@pytest.mark.parametrize("name", ["stack rounded", "list rounded"])
+def test_sequences_are_read_alike_on_either_side_of_where_memories_are_piled(exports, name):
+    exported = exports(name)
+    edge = SHALLOW - exported.model.read_depth
+    rows = sequences([edge, edge + 1])
+    for row in rows:
+        outputs = exported.in_session("serving_default", **request_of([row]))
+        assert_close(outputs["probabilities"][0], exported.reference.probabilities(row)[-1])
 
 
 def test_a_state_is_as_deep_as_its_elements(exported_memory):
