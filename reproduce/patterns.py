@@ -142,8 +142,9 @@ def _table(rows: list[dict]) -> list[str]:
         "pattern's smallest to 60",
         "with all of 200 test sequences right; `far` is the share of sequences that are right at "
         "n = 200 and n = 1,000,",
-        "rounded. Minutes are those of the whole command on two cores. Restarts are those of all "
-        "seeds together.",
+        "rounded. Minutes are those of the whole command on a machine with two cores, which some "
+        "runs had to share.",
+        "Restarts are those of all seeds together.",
         "`python reproduce/patterns.py` measures it all; patterns.json has every seed.",
         "",
         "| task | model | soft | rounded | far | minutes | other seeds with 100% rounded "
