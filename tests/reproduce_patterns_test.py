@@ -67,7 +67,7 @@ def test_results_are_the_finished_runs(script, tmp_path):
         "command": "python train.py --task=anbn",
     }
     assert rows[1]["command"] == (
-        "python train.py --task=anbn --model=lstm --layers=2 --minutes=1.0"
+        "python train.py --task=anbn --model=lstm --layers=2 --minutes=3.0"
     )
     lines = (results / "patterns.md").read_text().splitlines()
     assert lines[-2].startswith(

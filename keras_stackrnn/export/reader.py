@@ -80,7 +80,12 @@ class Reader:
         def read(piled):
             return self._read(tokens, lengths, states, piled, stops=False, traced=traced)[1]
 
-        return self._in_rows_or_piles(read, states, lengths)
+        if traced or not self.rounds:
+            return read(piled=self.rounds)
+        # Both ways take a server longer to load than one, but most requests come here.
+        rows = tf.reduce_max([layer.rows(states) for layer in self.layers])
+        is_shallow = rows + longest(lengths) <= SHALLOW
+        return tf.cond(is_shallow, lambda: read(piled=False), lambda: read(piled=True))
 
     def read_on(self, tokens, lengths, states):
         """The same, for what comes after each row's own last symbol: it costs a few operations a
@@ -89,20 +94,8 @@ class Reader:
         Returns:
             The hidden units that predict what comes next, and what a request carries.
         """
-
-        def read(piled):
-            carried, _ = self._read(tokens, lengths, states, piled, stops=True, traced=False)
-            return self.hidden(carried), self.end(carried)
-
-        return self._in_rows_or_piles(read, states, lengths)
-
-    def _in_rows_or_piles(self, read, states, lengths):
-        """Reads with rounded memories in rows if all are shallow to the end, and piled if not."""
-        if not self.rounds:
-            return read(False)
-        rows = tf.reduce_max([layer.rows(states) for layer in self.layers])
-        is_shallow = rows + longest(lengths) <= SHALLOW
-        return tf.cond(is_shallow, lambda: read(False), lambda: read(True))
+        carried, _ = self._read(tokens, lengths, states, self.rounds, stops=True, traced=False)
+        return self.hidden(carried), self.end(carried)
 
     def _read(self, tokens, lengths, states, piled, stops, traced):
         """What is carried in the end, if it `stops` at each row's own last symbol; the records."""
