@@ -28,6 +28,11 @@ from keras_stackrnn.serving.rest import RestServer
 from keras_stackrnn.serving.saved_model import SavedModel
 from keras_stackrnn.serving.service import Service
 
+try:
+    from uvloop import new_event_loop
+except ImportError:  # there is none for Windows
+    from asyncio import new_event_loop
+
 logger = logging.getLogger(__name__)
 
 _HEALTH_SECONDS = 0.5
@@ -63,7 +68,7 @@ def _event_loop() -> asyncio.AbstractEventLoop:
 
     gRPC's asyncio side polls for one loop only.
     """
-    loop = asyncio.new_event_loop()
+    loop = new_event_loop()
     threading.Thread(target=loop.run_forever, name="event-loop", daemon=True).start()
     return loop
 

@@ -135,7 +135,8 @@ _BASELINE = {
     "weight_noise": None,
     "centred": False,
 }
-_BASELINE_OF = {"binary_addition": {"lifetime": 9600}}
+# For networks without gates, and to add: they are still learning when others are done.
+_LONG_LIFE = {"lifetime": 9600}
 
 _PAPER = {
     "centred": False,
@@ -154,7 +155,9 @@ def defaults(task: str, model: str, recipe: str) -> dict:
     of_task = _TASKS.get(_family(task), _COUNTING)
     values = {**_EVERY_TASK, **of_task.get(model, of_task["stack"])}
     if model not in MEMORY_KINDS:
-        values |= {**_BASELINE, **_BASELINE_OF.get(task, {}), "no_op": False}
+        values |= {**_BASELINE, "no_op": False}
+        if model == "rnn" or task == "binary_addition":
+            values |= _LONG_LIFE
     values["rounding"] = model in MEMORY_KINDS
     if recipe == "paper":
         values |= _PAPER
