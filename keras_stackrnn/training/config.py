@@ -82,9 +82,6 @@ class TrainingConfig(values.Config):
     clip_norm: float | None = values.value("Norm that a restart's gradient is cut to.")
     clip_value: float | None = values.value("Size that every number of a gradient is cut to.")
     action_noise: float = values.value("Standard deviation of the noise on the actions' logits.")
-    weight_noise: float | None = values.value(
-        "Relative noise on the weights, which those that solved it are compared under in the end."
-    )
     initial_scale: float = values.value("Standard deviation of the initial weights.")
     centred: bool = values.value(
         "Whether sigmoids are learned from as if they lay around 0, with biases to make up for it."
@@ -209,7 +206,6 @@ _POSITIVE = (
     "lifetime",
     "inherit_every",
     "learning_rate",
-    "weight_noise",
     "initial_scale",
     "checkpoint_seconds",
     "clip_norm",

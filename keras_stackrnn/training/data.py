@@ -83,14 +83,10 @@ class TrainingData:
         n_range = (self.pattern.smallest_n, self.max_n)
         return ShortStream(self.pattern, lanes, window, seed, n_range)
 
-    def validation(self, first_n: int = 0) -> Row:
-        """Distinct sequences of every n, one a row: tokens, targets and which are deterministic.
-
-        Args:
-            first_n: The n to begin with, if it is above the pattern's smallest.
-        """
+    def validation(self) -> Row:
+        """Distinct sequences of every n, one a row: tokens, targets and which are deterministic."""
         distinct = {}
-        for n in range(max(first_n, self.pattern.smallest_n), self.max_n + 1):
+        for n in range(self.pattern.smallest_n, self.max_n + 1):
             for index in range(self._validation_sequences):
                 sequence = self.pattern.sample(n, "validation", index)
                 distinct[sequence.text] = sequence

@@ -55,7 +55,6 @@ _EVERY_TASK = {
     "clip_norm": 1.0,
     "clip_value": None,
     "action_noise": 1.5,
-    "weight_noise": None,
     "initial_scale": 0.25,
     "centred": False,
     "population": 16,
@@ -105,8 +104,6 @@ _BINARY_ADDITION = {
         "wanted": 1,
         # Most restarts stay at the first sums with a carry between two long operands for long.
         "inherit_every": 400,
-        # Of those that add all short numbers rightly, some are wrong on long ones.
-        "weight_noise": 0.3,
     },
 }
 _BINARY_ADDITION["list"] = {**_BINARY_ADDITION["stack"], **_LIST}
@@ -132,7 +129,6 @@ _BASELINE = {
     "lifetime": 2880,
     "hopeless_below": 0.0,
     "inherit_every": None,
-    "weight_noise": None,
     "centred": False,
 }
 # For networks without gates, and to add: they are still learning when others are done.
@@ -145,7 +141,6 @@ _PAPER = {
     "clip_norm": None,
     "clip_value": 15.0,
     "action_noise": 0.0,
-    "weight_noise": None,
     "initial_scale": 0.1,
 }
 

@@ -6,7 +6,7 @@ the best weights of its life so far are kept; one that has fallen hopelessly beh
 the end of its life, makes room for a fresh one with a seed of its own. Where a task is hard, those
 who lag may also make room for heirs of those who lead (population-based training, Jaderberg et al.
 2017). Validation sequences are as short as the training ones: the lengths of the test choose
-nothing. Where many are right on all of them, the most robust is chosen (robustness.py).
+nothing.
 """
 
 import dataclasses
@@ -17,7 +17,6 @@ import tensorflow as tf
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.training import population
 from keras_stackrnn.training.curriculum import lessons
-from keras_stackrnn.training.robustness import robustness
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +85,6 @@ class _Replica:
     latest: Figures = NEVER
     best: Figures = NEVER
     best_age: int = 0
-    robustness: float = 0.0  # of the best, once it has ended and solved the task
     halvings: int = 0
     outcome: str = "alive"
 
@@ -97,11 +95,6 @@ class _Replica:
 
     def progress(self) -> tuple:
         return self.lesson, *self.latest.rank()
-
-    def merit(self) -> tuple:
-        """Higher is better, of a life as a whole."""
-        accuracy, *others = self.best.rank()
-        return accuracy, self.robustness, *others
 
     def is_far_ahead_of(self, other: "_Replica") -> bool:
         lead = self.latest.rank()[0] - other.latest.rank()[0]
@@ -140,9 +133,7 @@ class Search:
             only_deterministic=config.only_deterministic,
         )
         self._stream = data.stream(config.population * config.lanes, config.window, config.seed)
-        self._validation = tf.nest.map_structure(tf.constant, data.validation())
-        longest = data.validation(first_n=config.max_n * 3 // 4 + 1)
-        self._longest = tf.nest.map_structure(tf.constant, longest)
+        self._validation = [tf.constant(array) for array in data.validation()]
         self._replicas = [self._new_replica(i) for i in range(config.population)]
         self._ended: list[_Replica] = []
         self._updates = 0
@@ -204,7 +195,6 @@ class Search:
                 "heir_of": replica.heir_of,
                 "updates": replica.age,
                 "outcome": replica.outcome,
-                "robustness": replica.robustness,
                 **dataclasses.asdict(replica.best),
             }
             for replica in [*self._ended, *self._alive()]
@@ -261,7 +251,7 @@ class Search:
         return sum(replica.outcome == "solved" for replica in self._ended)
 
     def _best(self) -> _Replica:
-        return max([self._champion, *self._replicas], key=_Replica.merit)
+        return max([self._champion, *self._replicas], key=lambda replica: replica.best.rank())
 
     def _read_episode(self) -> None:
         """Windows of sequences that follow one another, begun with empty memories; and then, for
@@ -340,17 +330,11 @@ class Search:
             if replica.outcome == "alive":
                 continue
             self._ended.append(replica)
-            weights = {name: weight[place].copy() for name, weight in self._best_weights.items()}
-            if replica.outcome == "solved" and self.config.weight_noise is not None:
-                replica.robustness = robustness(
-                    self._trainer,
-                    weights,
-                    self._longest,
-                    self.config.weight_noise,
-                    self.config.seed,
-                )
-            if replica.merit() > self._champion.merit():
-                self._champion, self._champion_weights = replica, weights
+            if replica.best.rank() > self._champion.best.rank():
+                self._champion = replica
+                self._champion_weights = {
+                    name: weight[place].copy() for name, weight in self._best_weights.items()
+                }
 
     def _replace(self) -> None:
         """Starts fresh replicas in the places of those that have ended."""
