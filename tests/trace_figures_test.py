@@ -252,8 +252,16 @@ class TestRuns:
         evaluation = json.loads((runs[0] / "evaluation.json").read_text())
         evaluation["restarts"] = [{"outcome": outcome} for outcome in outcomes]
         (runs[0] / "evaluation.json").write_text(json.dumps(evaluation))
-        [axes] = figures.success_of_restarts(runs[:1]).axes
+        long_name = runs[0].rename(runs[0].with_name("binary_addition-stack-1"))
+        figure = figures.success_of_restarts([long_name])
+        [axes] = figure.axes
         assert [bar.get_width() for bar in axes.patches] == pytest.approx([0.2] * len(outcomes))
+        # All of the legend is on the picture.
+        figure.draw_without_rendering()
+        [legend] = figure.legends
+        assert [text.get_text() for text in legend.get_texts()][-1].startswith("unfinished")
+        inside, whole = legend.get_window_extent(), figure.bbox
+        assert whole.x0 <= inside.x0 < inside.x1 <= whole.x1
 
     def test_runs_of_one_name_are_told_apart_by_their_paths(self, runs, tmp_path):
         other = tmp_path / "other" / "stack"
@@ -283,7 +291,7 @@ class TestRuns:
         assert words.count("2") == words.count("1") == 2
         [axes] = figure.axes
         assert [label.get_text() for label in axes.get_yticklabels()] == ["stack", "lstm"]
-        assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == [
             "solved",
             "unfinished when the search ended",
         ]

@@ -97,7 +97,7 @@ def accuracy_of_runs(folders: Sequence[str | os.PathLike], ways: Sequence[str] =
 def success_of_restarts(folders: Sequence[str | os.PathLike]) -> Figure:
     """Draws how the random restarts of each run ended, and how many of them solved the task."""
     runs = {name: run["restarts"] for name, run in _runs(folders).items()}
-    figure = Figure(figsize=(7, 0.9 + 0.42 * len(runs)), dpi=style.DPI, layout="constrained")
+    figure = Figure(figsize=(7, 1 + 0.42 * len(runs)), dpi=style.DPI, layout="constrained")
     axes = figure.add_subplot()
     starts = [0.0] * len(runs)
     for outcome, (label, color) in _OUTCOMES.items():
@@ -123,7 +123,8 @@ def success_of_restarts(folders: Sequence[str | os.PathLike]) -> Figure:
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labelsize=8)
     axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, frameon=False, fontsize=8)
+    # The figure's and not the axes', which long names of runs make narrow.
+    figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=8)
     return figure
 
 
