@@ -30,7 +30,7 @@ def test_addition_learns_from_deterministic_symbols_and_may_leave_its_memory_alo
 
 def test_the_papers_recipe_is_the_papers():
     config = TrainingConfig.from_recipe("anbn", recipe="paper")
-    assert (config.optimizer, config.learning_rate, config.window) == ("sgd", 0.1, 50)
+    assert (config.optimizer, config.learning_rate, config.window) == ("sgd", 0.1 * 50, 50)
     assert (config.clip_value, config.clip_norm, config.action_noise) == (15.0, None, 0.0)
     assert (config.units, config.memories) == (40, 10)
 
