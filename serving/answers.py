@@ -16,8 +16,8 @@ def ended(future: Future):
 class Answer(Future):
     """What a coroutine returns or raises.
 
-    It begins at once and on this thread, and whenever it awaits something `ended`, the thread that
-    ends it goes on: nobody has to be woken, as a thread would, and an event loop.
+    It begins at once and on this thread. Whatever it awaits, the thread that ends that goes on with
+    it: no other thread, and no event loop, has to be woken first.
 
     Args:
         coroutine: awaits nothing but `ended`.
@@ -34,7 +34,7 @@ class Answer(Future):
         awaited = self._awaited
         return awaited is not None and awaited.cancel()
 
-    def _go_on(self, ended: Future | None = None) -> None:
+    def _go_on(self, _: Future | None = None) -> None:
         self._awaited = None
         try:
             awaited = self._coroutine.send(None)
