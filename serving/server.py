@@ -153,7 +153,7 @@ class ModelServer:
 
     def _drain(self, grace_seconds: float) -> None:
         if self._health:
-            grpc_services.set_health(self._health, serving=False)
+            self._health.enter_graceful_shutdown()  # for good, whatever the updates say meanwhile
         if self._grpc_server:
             grpc_stopped = self._grpc_server.stop(grace_seconds)
         if self._rest_server:

@@ -234,7 +234,11 @@ def test_health_can_be_watched(exported, base):
         assert next(watched).status == health_pb2.HealthCheckResponse.NOT_SERVING
         install(exported[1], base, 1)
         assert next(watched).status == health_pb2.HealthCheckResponse.SERVING
+        stopping = threading.Thread(target=running.server.stop, args=[PATIENCE_SECONDS])
+        stopping.start()
+        assert next(watched).status == health_pb2.HealthCheckResponse.NOT_SERVING
         watched.cancel()
+        stopping.join()
 
 
 def test_what_nobody_waits_for_is_not_run_and_not_held(exported, base):
