@@ -47,6 +47,8 @@ class DeferredMethods:
             self._server.register_method(name)
         self._outbox: deque[tuple[_Call, Future]] = deque()
         self._is_woken = False
+        self._is_closing = False
+        self._handling = threading.Lock()
         self._thread = threading.Thread(target=self._serve, name="deferred-methods", daemon=True)
 
     def start(self) -> None:
@@ -57,7 +59,10 @@ class DeferredMethods:
 
     def close(self) -> None:
         """Ends the thread; the server has to be stopped before, and every future be done."""
-        self._events.shutdown()
+        # To begin an operation after that would end the process.
+        with self._handling:
+            self._is_closing = True
+            self._events.shutdown()
         self._thread.join()
 
     def _expect(self, name: str) -> None:
@@ -74,15 +79,20 @@ class DeferredMethods:
             event = self._events.poll()
             if event.completion_type == cygrpc.CompletionType.queue_shutdown:
                 return
-            try:
-                event.tag(event)
-                self._is_woken = False
-                while self._outbox:
-                    self._send_next()
-            except Exception:
-                logger.exception("A call was not answered")
+            with self._handling:
+                if not self._is_closing:
+                    self._handle(event)
             # It holds the call, which is not over before it is gone.
             del event
+
+    def _handle(self, event) -> None:
+        try:
+            event.tag(event)
+            self._is_woken = False
+            while self._outbox:
+                self._send_next()
+        except Exception:
+            logger.exception("A call was not answered")
 
     def _send(self, call: "_Call", answer: Future) -> None:
         """Sends `answer`, here or on the thread of this object.

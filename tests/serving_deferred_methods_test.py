@@ -53,6 +53,12 @@ class Desk:
         self._methods.close()
 
 
+def was_cancelled(answer: concurrent.futures.Future) -> bool:
+    ended = threading.Event()
+    answer.add_done_callback(lambda _: ended.set())
+    return ended.wait(PATIENCE_SECONDS) and answer.cancelled()
+
+
 @pytest.fixture
 def desk():
     with contextlib.closing(Desk()) as opened:
@@ -97,7 +103,7 @@ def test_deadlines(desk):
     before = time.monotonic()
     bounded = desk.later.future(b"", timeout=1000)
     desk.wait_for(1)
-    assert 990 < desk.asked[0][1] - before < 1010
+    assert 900 < desk.asked[0][1] - before < 1100  # it travels with few digits
     unbounded = desk.later.future(b"")
     desk.wait_for(2)
     assert desk.asked[1][1] is None
@@ -111,10 +117,7 @@ def test_what_nobody_waits_for_is_cancelled(desk, timeout):
     desk.wait_for(1)
     if timeout is None:
         call.cancel()
-    cancelled = threading.Event()
-    desk.asked[0][2].add_done_callback(lambda answer: cancelled.set())
-    assert cancelled.wait(PATIENCE_SECONDS)
-    assert desk.asked[0][2].cancelled()
+    assert was_cancelled(desk.asked[0][2])
     # The thread goes on.
     call = desk.later.future(b"")
     desk.wait_for(2)
@@ -152,4 +155,12 @@ def test_a_server_that_stops_breaks_off_what_takes_too_long(desk):
     desk.wait_for(1)
     assert desk.server.stop(0.01).wait(PATIENCE_SECONDS)
     assert call.code() in (Code.CANCELLED, Code.UNAVAILABLE)
-    assert desk.asked[0][2].cancelled()
+    assert was_cancelled(desk.asked[0][2])
+
+
+def test_closing_while_calls_are_still_cancelled():
+    for _ in range(30):
+        with contextlib.closing(Desk()) as desk:
+            calls = [desk.later.future(b"") for _ in range(30)]
+            desk.wait_for(30)
+        assert all(call.code() in (Code.CANCELLED, Code.UNAVAILABLE) for call in calls)
