@@ -1,8 +1,6 @@
 """Requests that arrive together run together: the queue, the padding and the splitting."""
 
-import asyncio
 import bisect
-import concurrent.futures
 import dataclasses
 import os
 import threading
@@ -10,6 +8,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import tensorflow as tf
@@ -32,10 +31,10 @@ class DirectRunner:
     """
 
     def __init__(self, num_threads: int):
-        self._pool = concurrent.futures.ThreadPoolExecutor(num_threads, "run")
+        self._pool = ThreadPoolExecutor(num_threads, "run")
 
-    async def run(self, model: SavedModel, plan: Plan, deadline: float | None = None) -> Outputs:
-        """Runs `plan`.
+    def submit(self, model: SavedModel, plan: Plan, deadline: float | None = None) -> Future:
+        """Runs `plan` as soon as a thread is free.
 
         Args:
             model: the graph to run.
@@ -43,10 +42,9 @@ class DirectRunner:
             deadline: in seconds of `time.monotonic()`, or None.
 
         Returns:
-            The fetched arrays by tensor name.
+            The fetched arrays by tensor name. Cancelled before it runs, it is not run.
         """
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, run_plan, model, plan, deadline)
+        return self._pool.submit(run_plan, model, plan, deadline)
 
     def close(self) -> None:
         self._pool.shutdown()
@@ -99,7 +97,7 @@ class _Task:
     plan: Plan
     size: int
     deadline: float | None
-    future: asyncio.Future
+    future: Future
 
 
 @dataclasses.dataclass(eq=False)
@@ -148,20 +146,20 @@ class BatchingRunner:
         for thread in self._threads:
             thread.start()
 
-    async def run(self, model: SavedModel, plan: Plan, deadline: float | None = None) -> Outputs:
-        """Runs `plan` in company; see `DirectRunner.run`."""
+    def submit(self, model: SavedModel, plan: Plan, deadline: float | None = None) -> Future:
+        """Runs `plan` in company; see `DirectRunner.submit`."""
         size = _common_batch_size(plan.feeds.values())
         if size is None or plan.fetches in self._unsplittable.get(model, ()):
-            return await self._loners.run(model, plan, deadline)
+            return self._loners.submit(model, plan, deadline)
         if size > self._options.max_batch_size:
             raise status.invalid_argument(
                 f"Task size {size} is larger than maximum input batch size "
                 f"{self._options.max_batch_size}"
             )
-        task = _Task(plan, size, deadline, asyncio.get_running_loop().create_future())
+        task = _Task(plan, size, deadline, Future())
         with self._changed:
             self._enqueue(model, task)
-        return await task.future
+        return task.future
 
     def close(self) -> None:
         """Runs what is still queued, then ends the threads."""
@@ -218,9 +216,7 @@ class BatchingRunner:
             with self._changed:
                 self._running_tasks -= len(batch.tasks)
                 self._last_event = time.monotonic()
-            # One call for the whole batch: every call wakes the loop.
-            loop = batch.tasks[0].future.get_loop()
-            loop.call_soon_threadsafe(_deliver, batch.tasks, results)
+            _deliver(batch.tasks, results)
 
     def _next_batch(self) -> _Batch | None:
         """Waits for a batch that is ready; returns None when there will be no more."""
@@ -324,7 +320,7 @@ def run_plan(model: SavedModel, plan: Plan, deadline: float | None) -> Outputs:
 
 def _deliver(tasks: list[_Task], results: list[Outputs | BaseException]) -> None:
     for task, result in zip(tasks, results, strict=True):
-        if task.future.done():
+        if not task.future.set_running_or_notify_cancel():
             continue
         if isinstance(result, BaseException):
             task.future.set_exception(result)

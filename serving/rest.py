@@ -5,7 +5,7 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from aiohttp import web
@@ -20,6 +20,7 @@ from tensorflow_serving.apis import (
 )
 
 from keras_stackrnn.serving import json_tensors, metrics, predict, status
+from keras_stackrnn.serving.answers import Answer
 from keras_stackrnn.serving.service import Caller, Service
 
 _MODEL = r"/v1/models/(?P<name>[^/:]+)(?:/(?:versions/(?P<version>\d+)|labels/(?P<label>[^/:]+)))?"
@@ -132,13 +133,13 @@ class RestServer:
         inputs, as_rows = await _aside(body, json_tensors.read_inputs, document, infos)
         for name, proto in inputs.items():
             request.inputs[name].CopyFrom(proto)
-        response = await self._service.predict(request, caller)
+        response = await _answer(self._service.predict(request, caller))
         return await _aside(body, json_tensors.write_outputs, response.outputs, as_rows)
 
     async def _classify(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
         request = classification_pb2.ClassificationRequest(model_spec=spec)
         _read_examples(body, "classify", request)
-        response = await self._service.classify(request, caller)
+        response = await _answer(self._service.classify(request, caller))
         return {
             "results": [
                 [[entry.label, json_tensors.as_number(entry.score)] for entry in row.classes]
@@ -149,26 +150,31 @@ class RestServer:
     async def _regress(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
         request = regression_pb2.RegressionRequest(model_spec=spec)
         _read_examples(body, "regress", request)
-        response = await self._service.regress(request, caller)
+        response = await _answer(self._service.regress(request, caller))
         return {
             "results": [json_tensors.as_number(row.value) for row in response.result.regressions]
         }
 
     async def _status(self, spec: model_pb2.ModelSpec) -> dict:
         request = get_model_status_pb2.GetModelStatusRequest(model_spec=spec)
-        return _to_dict(await self._service.get_model_status(request))
+        return _to_dict(self._service.get_model_status(request))
 
     async def _metadata(self, spec: model_pb2.ModelSpec) -> dict:
         request = get_model_metadata_pb2.GetModelMetadataRequest(
             model_spec=spec, metadata_field=["signature_def"]
         )
-        response = await self._service.get_model_metadata(request)
+        response = self._service.get_model_metadata(request)
         signature_map = get_model_metadata_pb2.SignatureDefMap()
         response.metadata["signature_def"].Unpack(signature_map)
         return {
             "model_spec": _to_dict(response.model_spec),
             "metadata": {"signature_def": _to_dict(signature_map)},
         }
+
+
+async def _answer(coroutine: Coroutine) -> Any:
+    """Waits on this event loop for one of the service's coroutines, which know of none."""
+    return await asyncio.wrap_future(Answer(coroutine))
 
 
 def _spec(match: re.Match) -> model_pb2.ModelSpec:

@@ -15,14 +15,17 @@ import signal
 import sys
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import tensorflow as tf
 from absl import app, flags
 from absl import logging as absl_logging
+from grpc_health.v1 import health
 
 from keras_stackrnn.serving import config, grpc_services, models, status, warmup
 from keras_stackrnn.serving.batching import BatchingOptions, BatchingRunner, DirectRunner
+from keras_stackrnn.serving.deferred_methods import DeferredMethods
 from keras_stackrnn.serving.metrics import Metrics
 from keras_stackrnn.serving.rest import RestServer
 from keras_stackrnn.serving.saved_model import SavedModel
@@ -64,10 +67,7 @@ class ServerOptions:
 
 @functools.cache
 def _event_loop() -> asyncio.AbstractEventLoop:
-    """Returns the loop of all servers in this process, on a thread of its own.
-
-    gRPC's asyncio side polls for one loop only.
-    """
+    """Returns the loop of all REST servers in this process, on a thread of its own."""
     loop = new_event_loop()
     threading.Thread(target=loop.run_forever, name="event-loop", daemon=True).start()
     return loop
@@ -101,16 +101,19 @@ class ModelServer:
         )
         self.port: int | None = None
         self.rest_api_port: int | None = None
-        self._grpc_server: grpc.aio.Server | None = None
+        self._grpc_server: grpc.Server | None = None
+        self._inference: DeferredMethods | None = None
         self._rest_server: RestServer | None = None
-        self._health = None
-        self._health_updates: asyncio.Task | None = None
+        self._health: health.HealthServicer | None = None
+        self._stopping = threading.Event()
 
     def start(self) -> None:
         """Loads the models, then opens the ports: who can connect can be served."""
         self.models.reload(self._options.models)
         self.models.start_polling()
-        self._on_loop(self._listen())
+        self._start_grpc()
+        if self._options.rest_api_port is not None:
+            self._on_loop(self._start_rest())
 
     def stop(self, grace_seconds: float) -> None:
         """Takes no new requests, lets those under way finish, and unloads the models.
@@ -118,9 +121,12 @@ class ModelServer:
         Args:
             grace_seconds: requests that take longer are broken off.
         """
-        self._on_loop(self._drain(grace_seconds))
+        self._stopping.set()
+        self._drain(grace_seconds)
         self.models.close()
         self._runner.close()
+        if self._inference:
+            self._inference.close()
 
     def __enter__(self) -> "ModelServer":
         try:
@@ -145,39 +151,33 @@ class ModelServer:
             raise
         return model
 
-    async def _listen(self) -> None:
-        await self._start_grpc()
-        if self._options.rest_api_port is not None:
-            await self._start_rest()
-
-    async def _drain(self, grace_seconds: float) -> None:
-        if self._health_updates:
-            self._health_updates.cancel()
-            await grpc_services.set_health(self._health, serving=False)
-        stops = []
+    def _drain(self, grace_seconds: float) -> None:
+        if self._health:
+            self._health.enter_graceful_shutdown()  # for good, whatever the updates say meanwhile
         if self._grpc_server:
-            stops.append(self._grpc_server.stop(grace_seconds))
+            grpc_stopped = self._grpc_server.stop(grace_seconds)
         if self._rest_server:
-            stops.append(self._rest_server.stop(grace_seconds))
-        await asyncio.gather(*stops)
+            self._on_loop(self._rest_server.stop(grace_seconds))
+        if self._grpc_server:
+            grpc_stopped.wait()
 
-    async def _start_grpc(self) -> None:
+    def _start_grpc(self) -> None:
         options = self._options
-        # On threads, one for each request under way, two thirds as many are answered: all of a
-        # batch wake at a time and wait for each other.
-        server = grpc.aio.server(
+        # The threads are for what runs no graph; there are only as many as were needed at a time.
+        server = grpc.server(
+            ThreadPoolExecutor(options.max_inflight_requests, "grpc"),
             options=[
                 ("grpc.max_receive_message_length", options.max_message_bytes),
                 ("grpc.max_send_message_length", -1),
                 # Otherwise a second server on the same port would silently take half the requests.
                 ("grpc.so_reuseport", 0),
-            ]
+            ],
         )
-        grpc_services.add_services(server, self.service)
+        inference = grpc_services.add_services(server, self.service)
         if options.health_service:
             self._health = grpc_services.add_health(server)
-            await grpc_services.set_health(self._health, self.models.all_available())
-            self._health_updates = asyncio.create_task(self._update_health())
+            grpc_services.set_health(self._health, self.models.all_available())
+            threading.Thread(target=self._update_health, name="health", daemon=True).start()
         if options.port is not None:
             address = f"{options.host}:{options.port}"
             try:
@@ -192,8 +192,9 @@ class ModelServer:
         if options.grpc_socket_path:
             server.add_insecure_port(f"unix:{options.grpc_socket_path}")
             logger.info("Running gRPC ModelServer at UNIX socket %s ...", options.grpc_socket_path)
-        await server.start()
-        self._grpc_server = server
+        server.start()
+        inference.start()
+        self._grpc_server, self._inference = server, inference
 
     async def _start_rest(self) -> None:
         options = self._options
@@ -207,10 +208,9 @@ class ModelServer:
         self.rest_api_port = await self._rest_server.start(options.host, options.rest_api_port)
         logger.info("Exporting HTTP/REST API at:%s:%d ...", options.host, self.rest_api_port)
 
-    async def _update_health(self) -> None:
-        while True:
-            await asyncio.sleep(_HEALTH_SECONDS)
-            await grpc_services.set_health(self._health, self.models.all_available())
+    def _update_health(self) -> None:
+        while not self._stopping.wait(_HEALTH_SECONDS):
+            grpc_services.set_health(self._health, self.models.all_available())
 
 
 def _session_config(options: ServerOptions) -> tf.compat.v1.ConfigProto:

@@ -1,8 +1,9 @@
 """The RPCs themselves, the same for gRPC and REST: find the model, run it, answer."""
 
-import asyncio
 import logging
+import threading
 import time
+from concurrent.futures import CancelledError
 from typing import NamedTuple
 
 import grpc
@@ -18,6 +19,7 @@ from tensorflow_serving.apis import (
 )
 
 from keras_stackrnn.serving import predict, status
+from keras_stackrnn.serving.answers import ended
 from keras_stackrnn.serving.batching import BatchingRunner, DirectRunner
 from keras_stackrnn.serving.metrics import Metrics
 from keras_stackrnn.serving.models import ModelManager
@@ -44,7 +46,7 @@ class Service:
     """Answers the requests of PredictionService and ModelService.
 
     Every method takes the request message and returns the response message or raises
-    `ServingError`. All of them run on one event loop; only graphs run on other threads.
+    `ServingError`, on any thread. Those that run a graph are coroutines for an `Answer`.
 
     Args:
         models: the served models.
@@ -68,6 +70,7 @@ class Service:
         self._max_inflight_requests = max_inflight_requests
         self._max_tensor_bytes = max_tensor_bytes
         self._inflight = 0
+        self._counting = threading.Lock()
 
     async def predict(
         self, request: predict_pb2.PredictRequest, caller: Caller
@@ -102,7 +105,7 @@ class Service:
         plan, respond = predict.plan_multi_inference, predict.multi_inference_response
         return await self._infer("MultiInference", spec, request, caller, plan, respond)
 
-    async def get_model_metadata(
+    def get_model_metadata(
         self, request: get_model_metadata_pb2.GetModelMetadataRequest
     ) -> get_model_metadata_pb2.GetModelMetadataResponse:
         _check_spec(request)
@@ -123,17 +126,16 @@ class Service:
         response.metadata[_SIGNATURE_DEF].Pack(signature_map)
         return response
 
-    async def get_model_status(
+    def get_model_status(
         self, request: get_model_status_pb2.GetModelStatusRequest
     ) -> get_model_status_pb2.GetModelStatusResponse:
         _check_spec(request)
         return self.models.status(request.model_spec)
 
-    async def handle_reload_config_request(
+    def handle_reload_config_request(
         self, request: model_management_pb2.ReloadConfigRequest
     ) -> model_management_pb2.ReloadConfigResponse:
-        # Loading takes as long as it takes; other requests are answered meanwhile.
-        await asyncio.to_thread(self.models.reload, request.config)
+        self.models.reload(request.config)
         response = model_management_pb2.ReloadConfigResponse()
         response.status.SetInParent()
         return response
@@ -142,18 +144,21 @@ class Service:
         """Checks `request` with `plan`, runs it, and answers with `respond`."""
         started = time.perf_counter()
         code = grpc.StatusCode.OK
-        self._inflight += 1
+        with self._counting:
+            self._inflight += 1
+            inflight = self._inflight
         try:
-            if self._inflight > self._max_inflight_requests:
+            if inflight > self._max_inflight_requests:
                 raise status.resource_exhausted(
                     f"Too many requests in flight: at most {self._max_inflight_requests} are taken"
                 )
             with self.models.lease(spec) as servable:
                 signatures = servable.model.signatures
                 planned = plan(signatures, request)
-                outputs = await self._runner.run(servable.model, planned, caller.deadline)
+                run = self._runner.submit(servable.model, planned, caller.deadline)
+                outputs = await ended(run)
                 return respond(signatures, request, servable.version, outputs)
-        except asyncio.CancelledError:
+        except CancelledError:
             code = grpc.StatusCode.CANCELLED
             raise
         except Exception as error:
@@ -163,7 +168,8 @@ class Service:
                 logger.error("%s for model %s failed", api, spec.name, exc_info=error)
             raise serving_error from error
         finally:
-            self._inflight -= 1
+            with self._counting:
+                self._inflight -= 1
             name = spec.name if self.models.is_configured(spec.name) else _UNKNOWN_MODEL
             microseconds = (time.perf_counter() - started) * 1e6
             self.metrics.record(name, api, caller.entrypoint, code, microseconds)

@@ -61,6 +61,10 @@ def probabilities(model: SavedModel, outputs) -> np.ndarray:
     return outputs[model.signatures["serving_default"].outputs["probabilities"]]
 
 
+async def run(runner, *arguments):
+    return await asyncio.wrap_future(runner.submit(*arguments))
+
+
 def run_together(model, options: BatchingOptions, plans, deadline=None, cancel=False):
     """Queues all plans behind a run that is held back; returns results and sizes of the runs."""
     gated = GatedModel(model)
@@ -68,10 +72,10 @@ def run_together(model, options: BatchingOptions, plans, deadline=None, cancel=F
 
     async def run_all():
         runner = BatchingRunner(options)
-        plugged = asyncio.ensure_future(runner.run(gated, plug))
+        plugged = asyncio.ensure_future(run(runner, gated, plug))
         while not runner._running_tasks:
             await asyncio.sleep(0.001)
-        tasks = [asyncio.ensure_future(runner.run(gated, each, deadline)) for each in plans]
+        tasks = [asyncio.ensure_future(run(runner, gated, each, deadline)) for each in plans]
         await asyncio.sleep(0)  # Every one of them has now queued, or asked for a thread.
         if cancel:
             for task in tasks:
@@ -218,12 +222,12 @@ def test_a_deadline_is_kept_while_others_run(model):
 
     async def ask():
         runner = BatchingRunner(ONE_THREAD)
-        held = asyncio.ensure_future(runner.run(gated, sequence_plan(model, [1])))
+        held = asyncio.ensure_future(run(runner, gated, sequence_plan(model, [1])))
         while not runner._running_tasks:
             await asyncio.sleep(0.001)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
-                await runner.run(gated, sequence_plan(model, [2]))
+                await run(runner, gated, sequence_plan(model, [2]))
         gated.gate.set()
         await held
         runner.close()
@@ -237,9 +241,11 @@ def test_no_more_than_so_many_run_at_a_time(model):
 
     async def ask():
         runner = DirectRunner(1)
-        held = asyncio.ensure_future(runner.run(gated, sequence_plan(model, [1])))
-        late = asyncio.ensure_future(runner.run(gated, sequence_plan(model, [2]), time.monotonic()))
-        gone = asyncio.ensure_future(runner.run(gated, sequence_plan(model, [3])))
+        held = asyncio.ensure_future(run(runner, gated, sequence_plan(model, [1])))
+        late = asyncio.ensure_future(
+            run(runner, gated, sequence_plan(model, [2]), time.monotonic())
+        )
+        gone = asyncio.ensure_future(run(runner, gated, sequence_plan(model, [3])))
         await asyncio.sleep(0.01)
         gone.cancel()
         await asyncio.sleep(0)
@@ -249,7 +255,7 @@ def test_no_more_than_so_many_run_at_a_time(model):
             await late
         assert caught.value.code == grpc.StatusCode.DEADLINE_EXCEEDED
         assert gated.batch_rows == [1]
-        outputs = await runner.run(gated, sequence_plan(model, [4]))
+        outputs = await run(runner, gated, sequence_plan(model, [4]))
         assert probabilities(model, outputs).shape == (1, fixtures.VOCABULARY)
         runner.close()
 
@@ -261,7 +267,7 @@ def test_who_asks_alone_does_not_wait_for_company(model):
     async def ask():
         runner = BatchingRunner(BatchingOptions(batch_timeout_seconds=3600.0))
         for _ in range(3):
-            outputs = await runner.run(model, sequence_plan(model, [1]))
+            outputs = await run(runner, model, sequence_plan(model, [1]))
             assert probabilities(model, outputs).shape == (1, fixtures.VOCABULARY)
         runner.close()
 
@@ -271,10 +277,10 @@ def test_who_asks_alone_does_not_wait_for_company(model):
 def test_a_crowd_that_has_gone_is_not_waited_for_longer_than_told(model):
     async def ask():
         runner = BatchingRunner(BatchingOptions(batch_timeout_seconds=0.02))
-        await asyncio.gather(*(runner.run(model, sequence_plan(model, [1])) for _ in range(8)))
+        await asyncio.gather(*(run(runner, model, sequence_plan(model, [1])) for _ in range(8)))
         assert runner._recent_crowd > 1
         for _ in range(20):
-            await runner.run(model, sequence_plan(model, [1]))
+            await run(runner, model, sequence_plan(model, [1]))
         assert runner._recent_crowd == 1
         runner.close()
 
@@ -288,7 +294,7 @@ def test_a_crowd_is_not_waited_for_when_nothing_happens(model):
     runner._last_event += 0.95e6
     assert runner._due(batch) == batch.due
     before = runner._last_event = 0.0
-    asyncio.run(runner.run(model, sequence_plan(model, [1])))
+    asyncio.run(run(runner, model, sequence_plan(model, [1])))
     assert runner._last_event > before
     runner.close()
 

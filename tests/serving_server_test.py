@@ -225,6 +225,43 @@ def test_a_base_path_without_versions_is_waited_for(exported, base):
             assert health.Check(request).status == serving
 
 
+def test_health_can_be_watched(exported, base):
+    with fixtures.RunningServer(config.single_model("m", base), health_service=True) as running:
+        request = health_pb2.HealthCheckRequest(service="PredictionService")
+        watched = health_pb2_grpc.HealthStub(running.channel).Watch(
+            request, timeout=PATIENCE_SECONDS
+        )
+        assert next(watched).status == health_pb2.HealthCheckResponse.NOT_SERVING
+        install(exported[1], base, 1)
+        assert next(watched).status == health_pb2.HealthCheckResponse.SERVING
+        stopping = threading.Thread(target=running.server.stop, args=[PATIENCE_SECONDS])
+        stopping.start()
+        assert next(watched).status == health_pb2.HealthCheckResponse.NOT_SERVING
+        watched.cancel()
+        stopping.join()
+
+
+def test_what_nobody_waits_for_is_not_run_and_not_held(exported, base):
+    install(exported[1], base, 1)
+    options = BatchingOptions(num_batch_threads=1)
+    with fixtures.RunningServer(config.single_model("m", base), batching=options) as running:
+
+        def leases():
+            return running.server.models._servables["m"][1].leases
+
+        endless = fixtures.predict_request(signature="spin", rounds=np.array([2**31 - 1], np.int32))
+        running_call = running.prediction.Predict.future(endless, timeout=PATIENCE_SECONDS)
+        wait_until(lambda: leases() == 1)
+        waiting = [running.prediction.Predict.future(endless) for _ in range(3)]
+        wait_until(lambda: leases() == 4)
+        for call in waiting:
+            call.cancel()
+        wait_until(lambda: leases() == 1)
+        page = running.server.service.metrics.page().decode()
+        assert 'request_count{model_name="m",status="CANCELLED"} 3.0' in page
+        running_call.cancel()
+
+
 def test_labels_move_with_the_configuration(exported, base):
     for version in (1, 2):
         install(exported[version], base, version)

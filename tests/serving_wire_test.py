@@ -78,6 +78,20 @@ def test_tensors_survive_both_encodings(array, in_content):
     np.testing.assert_array_equal(decoded, array)
 
 
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (1, 10), (40, 5), (300, 70)])
+@pytest.mark.parametrize(
+    ("dtype", "field"), [("float32", "float_val"), ("float64", "double_val"), ("int32", "int_val")]
+)
+def test_a_message_has_the_bytes_that_filling_it_in_gives(shape, dtype, field):
+    array = np.asarray(np.random.default_rng(0).normal(size=shape) * 1000).astype(dtype)
+    filled = _proto(tf.as_dtype(dtype).as_datatype_enum, shape, **{field: array.ravel().tolist()})
+    filled.tensor_shape.SetInParent()
+    proto = tensor_pb2.TensorProto(dtype=types_pb2.DT_STRING, string_val=[b"before"])
+    tensors.to_proto(array, proto)
+    assert proto == filled
+    assert proto.SerializeToString() == filled.SerializeToString()
+
+
 @pytest.mark.parametrize("given", [[], [7], [7, 8], [7, 8, 9]])
 def test_missing_values_repeat_the_last_one_like_tensorflow(given):
     proto = tensor_pb2.TensorProto(dtype=types_pb2.DT_INT32, int_val=given)
