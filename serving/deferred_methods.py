@@ -86,13 +86,11 @@ class DeferredMethods:
             del event
 
     def _handle(self, event) -> None:
-        try:
-            event.tag(event)
-            self._is_woken = False
-            while self._outbox:
-                self._send_next()
-        except Exception:
-            logger.exception("A call was not answered")
+        # One call that goes wrong leaves no other one without its answer.
+        _or_log(event.tag, event)
+        self._is_woken = False
+        while self._outbox:
+            _or_log(self._send_next)
 
     def _send(self, call: "_Call", answer: Future) -> None:
         """Sends `answer`, here or on the thread of this object.
@@ -170,6 +168,13 @@ class _Call:
 
     def _start(self, then: Callable, *operations) -> None:
         self._call.start_server_batch(operations, then)
+
+
+def _or_log(function: Callable, *arguments) -> None:
+    try:
+        function(*arguments)
+    except Exception:
+        logger.exception("A call was not answered")
 
 
 def _do_nothing(event) -> None:
