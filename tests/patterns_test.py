@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import hashlib
-import itertools
 import re
 import subprocess
 import sys
@@ -215,61 +214,6 @@ def test_a_limit_of_nothing_or_of_another_pattern_is_refused():
         patterns.get("binary_addition").sequence(4, draws.Draw(1), 0)
     with pytest.raises(ValueError, match="'anbn' has nothing but n to limit, got limit 2"):
         patterns.get("anbn").batch(np.array([3]), np.zeros(1, np.uint64), np.array([2]))
-
-
-@settings(max_examples=60, deadline=None)
-@given(rows=st.lists(st.tuples(st.integers(2, 40), KEYS, st.integers(1, 30)), min_size=1))
-def test_sums_for_practice_are_sums(rows):
-    pattern = patterns.get("binary_addition")
-    n, keys, limits = (
-        np.array(column, dtype)
-        for column, dtype in zip(zip(*rows, strict=True), (int, np.uint64, int), strict=True)
-    )
-    batch = pattern.batch(n, keys, limits, practice=True)
-    ends = np.cumsum(batch.lengths)
-    for i, (each, limit) in enumerate(zip(n, limits, strict=True)):
-        place = slice(ends[i] - batch.lengths[i], ends[i])
-        (sequence,) = pattern.parse(pattern.decode(batch.tokens[place]))
-        left, right = sequence.text.split("=")[0].split("+")
-        assert sequence.text == pattern.decode(batch.tokens[place])
-        np.testing.assert_array_equal(sequence.deterministic, batch.deterministic[place])
-        assert len(left) + len(right) == each
-        assert min(len(left), len(right)) <= limit
-
-
-def test_numbers_for_practice_have_longer_runs_of_both_digits():
-    pattern = patterns.get("binary_addition")
-
-    def share_with(run, practice):
-        texts = [pattern.sample(19, "validation", i, practice).text for i in range(500)]
-        return np.mean([run in text.split("=")[0] for text in texts])
-
-    for run in ("0" * 6, "1" * 6):
-        assert share_with(run, practice=True) > 2 * share_with(run, practice=False)
-    # There are random numbers among them, too.
-    assert share_with("0101", practice=True) > 0.2
-
-
-def test_the_two_numbers_for_practice_have_runs_of_their_own():
-    """Long runs in one and short ones in the other, each way round."""
-    pattern = patterns.get("binary_addition")
-    sums = (pattern.sample(18, "validation", i, practice=True).text for i in range(1000))
-    operands = [text.split("=")[0].split("+") for text in sums]
-    changes = np.array(
-        [
-            [sum(a != b for a, b in itertools.pairwise(number[1:])) for number in pair]
-            for pair in operands
-            if len(pair[0]) == 9
-        ]
-    )
-    assert len(changes) > 30
-    assert np.any((changes[:, 0] == 0) & (changes[:, 1] >= 4))
-    assert np.any((changes[:, 1] == 0) & (changes[:, 0] >= 4))
-
-
-def test_a_pattern_without_practice_says_so():
-    with pytest.raises(ValueError, match="Pattern 'anbn' has no practice_batch to practise on"):
-        patterns.get("anbn").sample(3, "validation", 0, practice=True)
 
 
 def test_words_are_those_of_splitmix64():

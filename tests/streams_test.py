@@ -73,19 +73,6 @@ def test_a_pattern_without_a_batch_function_gives_the_same_stream(name):
     assert_same(fast.next_windows(20), slow.next_windows(20))
 
 
-def test_a_stream_for_practice_is_of_such_sequences_and_goes_on_with_them():
-    values = {"lanes": 1, "window": 40, "seed": 1, "n_range": (9, 9)}
-    stream = Stream("binary_addition", practice=True, **values)
-    windows = stream.next_windows(3)
-    pattern = stream.pattern
-    n, keys = stream._draw_sequences(np.arange(3)[None])
-    expected = pattern.batch(n.ravel(), keys.ravel(), practice=True).tokens
-    np.testing.assert_array_equal(windows.tokens[:, 0].ravel()[: len(expected)], expected)
-
-    again = Stream.from_state(json.loads(json.dumps(stream.state())))
-    assert_same(again.next_windows(3), stream.next_windows(3))
-
-
 def shorter_operands(text):
     """The digits of the shorter operand of every sum."""
     return [min(map(len, each.split("=")[0].split("+"))) for each in text.split(".")[:-1]]

@@ -47,20 +47,6 @@ def test_validation_has_its_own_draws():
     assert {pattern.decode(row) for row in tokens} == expected
 
 
-def test_practice_is_validated_on_as_much_as_the_task():
-    pattern = patterns.get("binary_addition")
-    data = TrainingData("binary_addition", max_n=12, validation_sequences=3, practice=True)
-    rows = [pattern.decode(row) for row in data.validation().tokens[-6:]]
-    expected = {
-        pattern.sample(12, "validation", i, practice).text[:-1]
-        for i in range(3)
-        for practice in (False, True)
-    }
-    assert {text for text in expected for row in rows if row.startswith(text)} == expected
-    assert len(set(rows)) == len(expected) == 6
-    assert data.stream(lanes=1, window=8, seed=0).practice
-
-
 def test_longer_sequences_cannot_be_had():
     data = data_of()
     stream = data.stream(lanes=1, window=8, seed=0)
@@ -72,8 +58,6 @@ def test_longer_sequences_cannot_be_had():
         data.pattern.sample(FIRST_TEST_N, "validation", 0)
     with raises_only(TOO_LONG):
         data.pattern.batch(np.array([1, FIRST_TEST_N]), np.zeros(2, np.uint64))
-    with raises_only(TOO_LONG):
-        ShortPattern.of("binary_addition").sample(FIRST_TEST_N, "validation", 0, practice=True)
 
 
 def test_test_sequences_cannot_be_had():

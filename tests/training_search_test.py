@@ -34,9 +34,8 @@ def arrays_after(search, rounds):
         {"recipe": "fast"},
         {"recipe": "paper"},
         {"task": "binary_addition", "episode": 5, "inherit_every": 5},
-        {"task": "binary_addition", "practice": True, "hidden_noise": 0.5, "sharpening": 2.0},
     ],
-    ids=["fast", "paper", "binary_addition", "practice"],
+    ids=["fast", "paper", "binary_addition"],
 )
 def test_a_restored_search_continues_exactly(tmp_path, values):
     # All replicas are hopeless, so that some are replaced on the way.
@@ -64,30 +63,6 @@ def test_replicas_learn_as_if_they_were_alone(tmp_path, model):
     for name in ("weights/kernel", "weights/memory_kernel", "weights/control_kernel", "memory"):
         np.testing.assert_allclose(together[name][0], alone[name][0], rtol=1e-3, atol=1e-5)
         assert np.any(together[name][1] != together[name][0])
-
-
-def test_weights_that_lead_to_sigmoids_grow_in_the_second_half_of_a_life(tmp_path):
-    values = {"centred": True, "learning_rate": 1e-9, "lifetime": 20, "hopeless_below": 0.0}
-    search = search_of(tmp_path, sharpening=9.0, use_recurrent_kernel=True, **values)
-    first, _ = copy.deepcopy(search.state())
-    halfway, _ = copy.deepcopy(arrays_after(search, 2))
-    later, _ = arrays_after(search, 1)
-
-    for name in (key for key in first if key.startswith("weights/")):
-        factor = 1 if "output" in name else 3  # at the half of the second half
-        np.testing.assert_allclose(halfway[name], first[name], rtol=1e-3, atol=1e-6)
-        np.testing.assert_allclose(later[name], factor * halfway[name], rtol=1e-3, atol=1e-6)
-
-
-def test_noise_on_hidden_units_is_for_training_alone(tmp_path):
-    values = {"action_noise": 0.0, "lifetime": 100}
-    plain, noisy = (search_of(tmp_path, hidden_noise=noise, **values) for noise in (0.0, 2.0))
-    for search in (plain, noisy):
-        search._validate()
-    assert plain._replicas[0].latest == noisy._replicas[0].latest
-
-    (these, _), (those, _) = (arrays_after(search, 1) for search in (plain, noisy))
-    assert np.any(these["weights/kernel"] != those["weights/kernel"])
 
 
 @pytest.mark.parametrize(("mastery", "largest"), [(0.0, 4), (1.0, 2)])

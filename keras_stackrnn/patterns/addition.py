@@ -11,7 +11,6 @@ from keras_stackrnn.patterns.registry import register
 
 _ALPHABET = "01+=."
 _PLUS, _EQUALS, _STOP = (_ALPHABET.index(symbol) for symbol in "+=.")
-_ONE_CHANGE_IN = np.array([2, 2, 4, 16])
 _OPERANDS = re.compile(r"([01]*)(?:\+([01]*))?")
 
 
@@ -27,17 +26,8 @@ def _left_length(n, shorter, below):
 
 def _add_batch(n: np.ndarray, keys: np.ndarray, shorter: np.ndarray | None = None) -> Batch:
     left_length = _left_length(n, n if shorter is None else shorter, Draws(keys).below)
-    return _write(n, left_length, _operand_digits(n, left_length, keys))
-
-
-def _practice_batch(n: np.ndarray, keys: np.ndarray, shorter: np.ndarray | None = None) -> Batch:
-    """Sums of numbers whose digits come in runs, which of random numbers only long ones do."""
-    left_length = _left_length(n, n if shorter is None else shorter, Draws(keys).below)
-    return _write(n, left_length, _operand_digits_in_runs(n, left_length, keys))
-
-
-def _write(n: np.ndarray, left_length: np.ndarray, digits: np.ndarray) -> Batch:
     right_length = n - left_length
+    digits = _operand_digits(n, left_length, keys)
     sums = _add_columns(digits, left_length, right_length)
     longer = np.maximum(left_length, right_length)
     carried_out = sums[np.arange(len(n)), longer]
@@ -72,21 +62,6 @@ def _operand_digits(n: np.ndarray, left_length: np.ndarray, keys: np.ndarray) ->
     return digits.astype(np.int8)
 
 
-def _operand_digits_in_runs(n: np.ndarray, left_length: np.ndarray, keys: np.ndarray):
-    """As `_operand_digits`, but of each number one digit in so many differs from that before it."""
-    place, left = np.arange(n.max()), left_length[:, None]
-    is_right = place >= left
-    # Word 0 was the left operand's length, words 1 and 2 are for the two numbers' runs.
-    one_in = _ONE_CHANGE_IN[scale(words(keys[:, None], 1 + is_right), len(_ONE_CHANGE_IN))]
-    # After the 1 that leads a number, runs of 0 are to be as many as runs of 1.
-    one_in[(place == 1) | (place == left + 1)] = 2
-    changes = scale(words(keys[:, None], 3 + place), one_in) == 0
-    changes[(place == 0) | (place == left)] = False
-    changed = np.cumsum(changes, axis=1)
-    changed -= is_right * np.take_along_axis(changed, left, axis=1)
-    return (1 ^ changed & 1).astype(np.int8)
-
-
 def _add_columns(digits: np.ndarray, left_length: np.ndarray, right_length: np.ndarray):
     """[sequences, longest operand + 1]: the sum's digits, least significant first."""
     longest = max(left_length.max(), right_length.max())
@@ -118,7 +93,6 @@ def _recover(text: str, start: int) -> Iterator[tuple[int, list[int]]]:
     n_means="number of digits of both operands together",
     example="101+1=[011.]",
     generate_batch=_add_batch,
-    practice_batch=_practice_batch,
     limit_means="number of digits of the shorter operand",
     recover=_recover,
 )

@@ -62,8 +62,6 @@ class Pattern:
             which then scores the sequence before.
         generate_batch: The same as `generate` for arrays of n and of keys, returning a `Batch`.
             Optional: it makes streams fast.
-        practice_batch: Like `generate_batch`, but with draws of its own, in which short sequences
-            often hold what otherwise only long ones do. Optional.
         limit_means: What else than n can be held small, in a few words, so that easy sequences can
             be learned first; `None` if nothing. `generate` and `generate_batch` then take a limit,
             or an array of limits, as a third argument that may be missing.
@@ -87,7 +85,6 @@ class Pattern:
     example: str
     next_first_is_deterministic: bool = False
     generate_batch: Callable[..., Batch] | None = None
-    practice_batch: Callable[..., Batch] | None = None
     limit_means: str | None = None
     recover: Callable[[str, int], Iterable[tuple[int, Iterable[int]]]] | None = None
 
@@ -106,14 +103,9 @@ class Pattern:
                 f"The smallest n of {self.name!r} must be 1 or more, got {self.smallest_n}."
             )
 
-    def sample(self, n: int, split: str, index: int, practice: bool = False) -> Sequence:
-        """Sequence number `index` for n in a split, or one for practice: the same one always and
-        everywhere."""
-        key = draw_key(self.name, split, n, index)
-        if not practice:
-            return self.sequence(n, Draw(key))
-        batch = self.batch(np.array([n]), np.array([key], np.uint64), practice=True)
-        return Sequence(self.decode(batch.tokens), batch.tokens, batch.deterministic)
+    def sample(self, n: int, split: str, index: int) -> Sequence:
+        """Sequence number `index` for n in a split: the same one always and everywhere."""
+        return self.sequence(n, Draw(draw_key(self.name, split, n, index)))
 
     def sequence(self, n: int, draw: Draw, limit: int | None = None) -> Sequence:
         """The sequence for n and a draw, with no more of `limit_means` than `limit`."""
@@ -129,22 +121,11 @@ class Pattern:
         text = "".join(pieces)
         return Sequence(text, self.encode(text), deterministic)
 
-    def batch(
-        self,
-        n: np.ndarray,
-        keys: np.ndarray,
-        limits: np.ndarray | None = None,
-        practice: bool = False,
-    ) -> Batch:
-        """`sequence(n, Draw(key), limit)` for arrays of n, of keys (uint64) and of limits, or what
-        `practice_batch` makes of them."""
+    def batch(self, n: np.ndarray, keys: np.ndarray, limits: np.ndarray | None = None) -> Batch:
+        """`sequence(n, Draw(key), limit)` for arrays of n, of keys (uint64) and of limits."""
         self.check_n(int(n.min()))
         self.check_limit(None if limits is None else int(limits.min()))
         columns = (n, keys) if limits is None else (n, keys, limits)
-        if practice:
-            if self.practice_batch is None:
-                raise ValueError(f"Pattern {self.name!r} has no practice_batch to practise on.")
-            return self.practice_batch(*columns)
         if self.generate_batch is not None:
             return self.generate_batch(*columns)
         rows = (map(int, row) for row in zip(*columns, strict=True))

@@ -15,7 +15,7 @@ def register(name: str, **properties):
         name: The pattern's name.
         **properties: The other properties of a `Pattern`: `alphabet`, `smallest_n`, `n_means`,
             `example`, and where needed `next_first_is_deterministic`, `generate_batch`,
-            `practice_batch`, `limit_means` and `recover`.
+            `limit_means` and `recover`.
 
     Returns:
         A decorator that registers the function and returns it unchanged.

@@ -49,9 +49,6 @@ class TrainingConfig(values.Config):
     max_n: int = values.value(
         f"Largest n to train and validate on; from {FIRST_TEST_N} up is for tests."
     )
-    practice: bool = values.value(
-        "Whether sequences are drawn so that what only long ones often hold, short ones do, too."
-    )
     lanes: int = values.value("Streams of sequences that are read side by side.")
     window: int = values.value(
         "Symbols of a lane in one update; the gradient goes no further back."
@@ -85,12 +82,6 @@ class TrainingConfig(values.Config):
     clip_norm: float | None = values.value("Norm that a restart's gradient is cut to.")
     clip_value: float | None = values.value("Size that every number of a gradient is cut to.")
     action_noise: float = values.value("Standard deviation of the noise on the actions' logits.")
-    hidden_noise: float = values.value(
-        "Standard deviation of the noise on what hidden units are the sigmoids of."
-    )
-    sharpening: float = values.value(
-        "Factor by which weights that lead to sigmoids grow in the second half of a restart's life."
-    )
     initial_scale: float = values.value("Standard deviation of the initial weights.")
     centred: bool = values.value(
         "Whether sigmoids are learned from as if they lay around 0, with biases to make up for it."
@@ -143,7 +134,6 @@ class TrainingConfig(values.Config):
         values.check_range("hopeless_below", self.hopeless_below, least=0, most=1)
         values.check_range("cooling", self.cooling, above=0, most=1)
         values.check_range("mastery", self.mastery, least=0, most=1)
-        values.check_range("sharpening", self.sharpening, least=1)
         if self.updates_a_round % self.episode:
             raise ValueError(
                 "updates_a_round must be a multiple of the windows of an episode, "
@@ -151,7 +141,6 @@ class TrainingConfig(values.Config):
             )
         values.check_range("seed", self.seed, least=0, most=2**31 - 1)
         self._check_n()
-        self._check_practice()
         self._check_model()
         if (self.clip_norm is None) == (self.clip_value is None):
             raise ValueError(
@@ -165,13 +154,6 @@ class TrainingConfig(values.Config):
             raise ValueError(
                 f"max_n must be from {pattern.smallest_n}, the smallest n of {self.task!r}, to "
                 f"{FIRST_TEST_N - 1}, because longer sequences are for tests, got {self.max_n}."
-            )
-
-    def _check_practice(self):
-        if self.practice and patterns.get(self.task).practice_batch is None:
-            raise ValueError(
-                f"The pattern {self.task!r} has no sequences for practice, got practice=True; "
-                "binary_addition has."
             )
 
     def _check_model(self):
@@ -196,12 +178,11 @@ class TrainingConfig(values.Config):
                     f"model={self.model!r} has no memory to act on, got {name}={value}; "
                     "stack and list have one."
                 )
-        for name, usual in (("centred", False), ("hidden_noise", 0.0), ("sharpening", 1.0)):
-            if (value := getattr(self, name)) != usual:
-                raise ValueError(
-                    f"model={self.model!r} is trained with {name}={usual}, got {value}; stack and "
-                    "list can have others."
-                )
+        if self.centred:
+            raise ValueError(
+                f"model={self.model!r} is not trained centred, got centred=True; stack and list "
+                "can be."
+            )
         if not self.use_recurrent_kernel:
             raise ValueError(
                 f"model={self.model!r} has nothing but its hidden units to remember with, "
@@ -232,4 +213,4 @@ _POSITIVE = (
     "capacity",
     "minutes",
 )
-_NOT_NEGATIVE = ("memories", "action_noise", "hidden_noise")
+_NOT_NEGATIVE = ("memories", "action_noise")

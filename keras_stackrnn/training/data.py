@@ -34,14 +34,14 @@ class ShortPattern(patterns.Pattern):
                 f"got {n}."
             )
 
-    def batch(self, n, keys, limits=None, practice=False) -> patterns.Batch:
+    def batch(self, n, keys, limits=None) -> patterns.Batch:
         self.check_n(int(n.max()))
-        return super().batch(n, keys, limits, practice)
+        return super().batch(n, keys, limits)
 
-    def sample(self, n: int, split: str, index: int, practice: bool = False) -> patterns.Sequence:
+    def sample(self, n: int, split: str, index: int) -> patterns.Sequence:
         if split == "test":
             raise ValueError("The test sequences cannot be trained or validated on.")
-        return super().sample(n, split, index, practice)
+        return super().sample(n, split, index)
 
 
 class ShortStream(Stream):
@@ -65,33 +65,29 @@ class TrainingData:
         task: Name of a pattern.
         max_n: The largest n of both.
         validation_sequences: Validation sequences for each n.
-        practice: Whether to train on the pattern's sequences for practice, and to validate on as
-            many of them again.
     """
 
-    def __init__(self, task: str, max_n: int, validation_sequences: int, practice: bool = False):
+    def __init__(self, task: str, max_n: int, validation_sequences: int):
         self.pattern = ShortPattern.of(task)
         self.pattern.check_n(max_n)
         self.max_n = max_n
         self._validation_sequences = validation_sequences
-        self._practice = practice
 
     @classmethod
     def of(cls, config) -> "TrainingData":
         """The data of a `TrainingConfig`."""
-        return cls(config.task, config.max_n, config.validation_sequences, config.practice)
+        return cls(config.task, config.max_n, config.validation_sequences)
 
     def stream(self, lanes: int, window: int, seed: int) -> Stream:
         """Endless lanes with n from the pattern's smallest to `max_n`."""
         n_range = (self.pattern.smallest_n, self.max_n)
-        return ShortStream(self.pattern, lanes, window, seed, n_range, practice=self._practice)
+        return ShortStream(self.pattern, lanes, window, seed, n_range)
 
     def validation(self) -> Row:
         """Distinct sequences of every n, one a row: tokens, targets and which are deterministic."""
         distinct = {}
         for n in range(self.pattern.smallest_n, self.max_n + 1):
             for index in range(self._validation_sequences):
-                for practice in (False, True) if self._practice else (False,):
-                    sequence = self.pattern.sample(n, "validation", index, practice)
-                    distinct[sequence.text] = sequence
+                sequence = self.pattern.sample(n, "validation", index)
+                distinct[sequence.text] = sequence
         return stack_rows([row_of(self.pattern, sequence) for sequence in distinct.values()])

@@ -151,20 +151,9 @@ def empty(architecture: Architecture, replicas: int, lanes: int) -> tuple[tf.Ten
     return tf.zeros([replicas, architecture.units, lanes]), tf.fill(memory_shape, EMPTY)
 
 
-def forward(
-    architecture,
-    weights,
-    hidden,
-    memory,
-    tokens,
-    *,
-    rounding=False,
-    control_noise=None,
-    hidden_noise=None,
-):
+def forward(architecture, weights, hidden, memory, tokens, *, rounding=False, noise=None):
     """Log-probabilities, `[T, R, V, B]`, for tokens, `[R, B, T]`, the last hidden units, and the
-    actions taken. Noise is added to what actions and values, and hidden units, are the sigmoids of.
-    """
+    actions taken."""
     options = fused.Scan(architecture.topology, "sigmoid", rounding=rounding)
     if architecture.centred:
         weights = uncentred(weights)
@@ -175,11 +164,9 @@ def forward(
     projected = tf.matmul(weights["kernel"], symbols, transpose_a=True)
     projected = tf.reshape(projected, [replicas, architecture.units, steps, lanes])
     projected = tf.transpose(projected, [2, 0, 1, 3])
-    if hidden_noise is not None:
-        projected += hidden_noise
     outside = ("kernel", "output_kernel", "output_bias")
     of_steps = {name: weight for name, weight in weights.items() if name not in outside}
-    hiddens, controls, _ = fused.scan(options, projected, hidden, memory, of_steps, control_noise)
+    hiddens, controls, _ = fused.scan(options, projected, hidden, memory, of_steps, noise)
     logits = tf.matmul(weights["output_kernel"], hiddens)
     if architecture.centred:
         logits += weights["output_bias"]
@@ -202,8 +189,6 @@ class Trainer:
         clip_value: The size that every number of a gradient is cut to, or `None`.
         noise: Standard deviation of the Gaussian noise on the logits of actions and values while
             training. It drives actions to 0 and 1, where rounding them changes nothing.
-        hidden_noise: Standard deviation of the uniform noise on what hidden units are the sigmoids
-            of while training. It drives them to 0 and 1, too, where they do not drift.
         only_deterministic: Whether the loss is that of the deterministic symbols alone.
     """
 
@@ -215,7 +200,6 @@ class Trainer:
         clip_norm: float | None,
         clip_value: float | None,
         noise: float,
-        hidden_noise: float,
         only_deterministic: bool,
     ):
         self.architecture = architecture
@@ -223,15 +207,12 @@ class Trainer:
         self.clip_norm = clip_norm
         self.clip_value = clip_value
         self.noise = noise
-        self.hidden_noise = hidden_noise
         self.only_deterministic = only_deterministic
-        self._compiled_update = side_by_side(self._update, axes=(0, 0, 0, 1, None, 0, 0, 0))
+        self._compiled_update = side_by_side(self._update, axes=(0, 0, 1, None, 0, 0, 0))
         self.validate = tf.function(self._validate, autograph=False, jit_compile=True)
 
-    def update(self, state, learning_rates, growth, seed, is_first, tokens, targets, deterministic):
+    def update(self, state, learning_rates, seed, is_first, tokens, targets, deterministic):
         """One window of every lane, `[R, B, T]`, its state emptied before the first of several.
-
-        `growth`, `[R]`, is the factor by which weights that lead to sigmoids grow besides.
 
         Returns:
             The new state, and the share of the deterministic symbols that each replica got right
@@ -239,21 +220,13 @@ class Trainer:
         """
         replicas, lanes, steps = tokens.shape
         logits = self.architecture.actions * self.architecture.memories
-        # XLA's programs for them would take longer than all the rest of the update.
-        normal = tf.random.stateless_normal([steps, replicas, logits, lanes], seed)
-        noises = {"control_noise": self.noise * normal}
-        if self.hidden_noise:
-            units, largest = self.architecture.units, self.hidden_noise * 3**0.5
-            noises["hidden_noise"] = tf.random.stateless_uniform(
-                [steps, replicas, units, lanes], seed + 1, -largest, largest
-            )
+        # XLA's program for it would take longer than all the rest of the update.
+        noise = self.noise * tf.random.stateless_normal([steps, replicas, logits, lanes], seed)
         return self._compiled_update(
-            state, learning_rates, growth, noises, is_first, tokens, targets, deterministic
+            state, learning_rates, noise, is_first, tokens, targets, deterministic
         )
 
-    def _update(
-        self, state, learning_rates, growth, noises, is_first, tokens, targets, deterministic
-    ):
+    def _update(self, state, learning_rates, noise, is_first, tokens, targets, deterministic):
         architecture = self.architecture
         nothing = empty(architecture, *tokens.shape[:2])
         hidden, memory = (
@@ -263,7 +236,7 @@ class Trainer:
         with tf.GradientTape() as tape:
             tape.watch(state.weights)
             predicted, hidden, controls = forward(
-                architecture, state.weights, hidden, memory, tokens, **noises
+                architecture, state.weights, hidden, memory, tokens, noise=noise
             )
             entropies = _entropies(predicted, targets)
             deterministic = tf.cast(_time_first(deterministic), tf.float32)
@@ -271,7 +244,7 @@ class Trainer:
             total = tf.reduce_sum(_mean(entropies, counted))
         gradients = self._clipped(tape.gradient(total, state.weights))
         memory, _ = fused.advance(architecture.topology, memory, controls)
-        state = _grown(self.step(state, gradients, learning_rates), growth)
+        state = self.step(state, gradients, learning_rates)
         state = state._replace(hidden=hidden, memory=memory)
         right = tf.cast(_is_right(predicted, targets), tf.float32)
         return state, _mean(right, deterministic)
@@ -348,15 +321,6 @@ def _adam(state: State, gradients, learning_rates) -> State:
         step = mean_scale * means[name] / (tf.sqrt(square_scale * squares[name]) + 1e-8)
         weights[name] = state.weights[name] - step
     return state._replace(weights=weights, means=means, squares=squares, ages=ages)
-
-
-def _grown(state: State, growth) -> State:
-    """Everything but the softmax's weights leads to sigmoids."""
-    weights = {
-        name: weight if name.startswith("output") else weight * growth[:, None, None]
-        for name, weight in state.weights.items()
-    }
-    return state._replace(weights=weights)
 
 
 def to_keras(architecture: Architecture, weights, pattern) -> NextSymbolModel:

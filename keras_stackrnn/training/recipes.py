@@ -35,7 +35,6 @@ _EVERY_TASK = {
     # The paper trains on n below 20 and reads the two top-most elements.
     "max_n": 19,
     "read_depth": 2,
-    "practice": False,
     "no_op": False,
     # The memory is all there is to remember with, as in the paper.
     "use_recurrent_kernel": False,
@@ -56,8 +55,6 @@ _EVERY_TASK = {
     "clip_norm": 1.0,
     "clip_value": None,
     "action_noise": 1.5,
-    "hidden_noise": 0.0,
-    "sharpening": 1.0,
     "initial_scale": 0.25,
     "centred": False,
     "population": 16,
@@ -120,10 +117,7 @@ _BASELINE = {
     "use_recurrent_kernel": True,
     "episode": 4,
     "capacity": None,
-    "practice": False,
     "action_noise": 0.0,
-    "hidden_noise": 0.0,
-    "sharpening": 1.0,
     "learning_rate": 0.005,
     "lanes": 32,
     "population": 3,
@@ -147,10 +141,7 @@ _PAPER = {
     "learning_rate": 5.0,
     "clip_norm": None,
     "clip_value": 15.0,
-    "practice": False,
     "action_noise": 0.0,
-    "hidden_noise": 0.0,
-    "sharpening": 1.0,
     "initial_scale": 0.1,
     # Rates are halved at validations: with more of them they fall before anything is learned.
     "updates_a_round": 240,

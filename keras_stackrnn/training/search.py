@@ -130,7 +130,6 @@ class Search:
             clip_norm=config.clip_norm,
             clip_value=config.clip_value,
             noise=config.action_noise,
-            hidden_noise=config.hidden_noise,
             only_deterministic=config.only_deterministic,
         )
         self._stream = data.stream(config.population * config.lanes, config.window, config.seed)
@@ -273,7 +272,6 @@ class Search:
             self._state, right = self._trainer.update(
                 self._state,
                 tf.constant([self._learning_rate(replica) for replica in self._replicas]),
-                tf.constant([self._growth(replica) for replica in self._replicas]),
                 tf.constant([config.seed, self._updates]),
                 tf.constant(i == 0),
                 *(tf.constant(array[i]) for array in (tokens, targets, deterministic)),
@@ -294,12 +292,6 @@ class Search:
         left = 1 - replica.age / self.config.lifetime
         cooled = min(1.0, max(0.05, left / self.config.cooling))
         return self.config.learning_rate * replica.rate * cooled
-
-    def _growth(self, replica: _Replica) -> float:
-        """Weights grow in the second half of a life, by `sharpening` in all of it: sigmoids become
-        steep, and what they say, 0 or 1."""
-        half = self.config.lifetime / 2
-        return self.config.sharpening ** (1 / half) if replica.age >= half else 1.0
 
     def _validate(self) -> None:
         weights = self._state.weights

@@ -72,7 +72,6 @@ class Stream:
             memorization and every 10 for addition.
         limit: Limit of what the pattern can hold small besides n (`Pattern.limit_means`); may be a
             list of one for each lane. Defaults to none.
-        practice: Whether the sequences are the pattern's for practice (`Pattern.practice_batch`).
 
     Example:
 
@@ -91,7 +90,6 @@ class Stream:
         n_range: tuple[int, int | list[int]] | None = None,
         reset_every: int = 1000,
         limit: int | list[int] | None = None,
-        practice: bool = False,
     ):
         for name, value in (("lanes", lanes), ("window", window), ("reset_every", reset_every)):
             if value < 1:
@@ -100,7 +98,6 @@ class Stream:
         self.lanes = lanes
         self.window = window
         self.seed = seed
-        self.practice = practice
         self.reset_every = reset_every
         self._lane_keys = np.array(
             [draws.draw_key(self.pattern.name, "stream", seed, lane) for lane in range(lanes)],
@@ -206,7 +203,6 @@ class Stream:
             "seed": self.seed,
             "n_range": list(self.n_range),
             "limit": self.limit,
-            "practice": self.practice,
             "reset_every": self.reset_every,
             **{name: array.tolist() for name, array in position._asdict().items()},
         }
@@ -263,7 +259,7 @@ class Stream:
             n[begun, 0], limits[begun, 0] = current_n[begun], current_limit[begun]
             has_limits = self.pattern.limit_means is not None
             batch = self.pattern.batch(
-                n.ravel(), keys.ravel(), limits.ravel() if has_limits else None, self.practice
+                n.ravel(), keys.ravel(), limits.ravel() if has_limits else None
             )
             lengths = batch.lengths.reshape(n.shape)
             missing = symbols - (lengths.sum(axis=1) - offset).min()
