@@ -18,7 +18,7 @@ results/binary_addition.md. The others are found as often without.
 0.1 a symbol that halves when validation stops improving, hard clipping at 15, small initial
 weights, no noise.
 
-    python train.py --task=anbn --recipe=paper
+    python train.py --task=anbn --recipe=paper       two minutes; 100% of the n rounded, 63% soft
 
 It deviates in these points: 8 lanes are read at once, a window of 50 symbols makes one update, n
 grows with mastery and not with epochs, and memories are emptied more often.
