@@ -60,6 +60,10 @@ class TrainingConfig(values.Config):
     mastery: float = values.value("Share of symbols to get right before sequences grow.")
     only_deterministic: bool = values.value("Whether only predictable symbols make the loss.")
     validation_sequences: int = values.value("Validation sequences for each n.")
+    exam_sequences: int = values.value(
+        "Further ones, which a restart has to get right at the end of its life; 0 for no exam."
+    )
+    exam_confidence: float = values.value("How sure of every symbol of these it has to be.")
 
     # How it searches.
     population: int = values.value(
@@ -132,6 +136,7 @@ class TrainingConfig(values.Config):
         for name in _NOT_NEGATIVE:
             values.check_range(name, getattr(self, name), least=0)
         values.check_range("hopeless_below", self.hopeless_below, least=0, most=1)
+        values.check_range("exam_confidence", self.exam_confidence, least=0, most=1)
         values.check_range("cooling", self.cooling, above=0, most=1)
         values.check_range("mastery", self.mastery, least=0, most=1)
         if self.updates_a_round % self.episode:
@@ -213,4 +218,4 @@ _POSITIVE = (
     "capacity",
     "minutes",
 )
-_NOT_NEGATIVE = ("memories", "action_noise")
+_NOT_NEGATIVE = ("memories", "action_noise", "exam_sequences")

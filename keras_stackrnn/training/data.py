@@ -85,9 +85,17 @@ class TrainingData:
 
     def validation(self) -> Row:
         """Distinct sequences of every n, one a row: tokens, targets and which are deterministic."""
+        return self._rows(range(self._validation_sequences))
+
+    def exam(self, sequences: int) -> Row:
+        """The same of so many further sequences for each n, the largest n last."""
+        first = self._validation_sequences
+        return self._rows(range(first, first + sequences))
+
+    def _rows(self, indices: range) -> Row:
         distinct = {}
         for n in range(self.pattern.smallest_n, self.max_n + 1):
-            for index in range(self._validation_sequences):
+            for index in indices:
                 sequence = self.pattern.sample(n, "validation", index)
                 distinct[sequence.text] = sequence
         return stack_rows([row_of(self.pattern, sequence) for sequence in distinct.values()])

@@ -49,6 +49,8 @@ _EVERY_TASK = {
     "mastery": 0.9,
     "only_deterministic": False,
     "validation_sequences": 10,
+    "exam_sequences": 0,
+    "exam_confidence": 0.9,
     "capacity": 64,
     "optimizer": "adam",
     "learning_rate": 0.03,
@@ -96,6 +98,8 @@ _BINARY_ADDITION = {
         "learning_rate": 0.01,
         # A case that is rare in training has to be among the validation sequences.
         "validation_sequences": 40,
+        # Some are right on all of those and not on all that are longer: see exam.py.
+        "exam_sequences": 1000,
         # Most are right on all of those after 3,000 updates, and surer of them after 6,000.
         "lifetime": 6000,
         "cooling": 0.3,
@@ -130,6 +134,7 @@ _BASELINE = {
     "hopeless_below": 0.0,
     "inherit_every": None,
     "centred": False,
+    "exam_sequences": 0,
 }
 # For networks without gates, and to add: they are still learning when others are done.
 _LONG_LIFE = {"lifetime": 9600}
@@ -148,6 +153,7 @@ _PAPER = {
     "lifetime": 4800,
     "updates": 9600,
     "hopeless_below": 0.0,
+    "exam_sequences": 0,
 }
 
 

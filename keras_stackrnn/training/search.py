@@ -5,8 +5,8 @@ are short at first, and whenever it masters them it comes to the next lesson. At
 the best weights of its life so far are kept; one that has fallen hopelessly behind, or has come to
 the end of its life, makes room for a fresh one with a seed of its own. Where a task is hard, those
 who lag may also make room for heirs of those who lead (population-based training, Jaderberg et al.
-2017). Validation sequences are as short as the training ones: the lengths of the test choose
-nothing.
+2017), and a life ends with an exam (exam.py), which decides who has solved the task. The sequences
+of validation and exam are as short as the training ones: the lengths of the test choose nothing.
 """
 
 import dataclasses
@@ -17,6 +17,7 @@ import tensorflow as tf
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.training import population
 from keras_stackrnn.training.curriculum import lessons
+from keras_stackrnn.training.exam import UNGRADED, Exam, Grade
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +86,7 @@ class _Replica:
     latest: Figures = NEVER
     best: Figures = NEVER
     best_age: int = 0
+    grade: Grade = UNGRADED
     halvings: int = 0
     outcome: str = "alive"
 
@@ -92,6 +94,11 @@ class _Replica:
         """Notes how the last window went; whether the lesson is mastered now."""
         self.lately = [*self.lately, share][-_WINDOWS_OF_MASTERY:]
         return len(self.lately) == _WINDOWS_OF_MASTERY and np.mean(self.lately) >= mastery
+
+    def rank(self) -> tuple:
+        """Higher is better: first the sequences that are right, then the exam, then how sure."""
+        accuracy, *further = self.best.rank()
+        return accuracy, *self.grade.rank(), *further
 
     def progress(self) -> tuple:
         return self.lesson, *self.latest.rank()
@@ -134,6 +141,10 @@ class Search:
         )
         self._stream = data.stream(config.population * config.lanes, config.window, config.seed)
         self._validation = [tf.constant(array) for array in data.validation()]
+        self._exam = None
+        if config.exam_sequences:
+            rows = data.exam(config.exam_sequences)
+            self._exam = Exam(self._trainer.validate, rows, config.exam_confidence)
         self._replicas = [self._new_replica(i) for i in range(config.population)]
         self._ended: list[_Replica] = []
         self._updates = 0
@@ -196,6 +207,7 @@ class Search:
                 "updates": replica.age,
                 "outcome": replica.outcome,
                 **dataclasses.asdict(replica.best),
+                "exam": None if replica.grade == UNGRADED else dataclasses.asdict(replica.grade),
             }
             for replica in [*self._ended, *self._alive()]
         ]
@@ -251,7 +263,7 @@ class Search:
         return sum(replica.outcome == "solved" for replica in self._ended)
 
     def _best(self) -> _Replica:
-        return max([self._champion, *self._replicas], key=lambda replica: replica.best.rank())
+        return max([self._champion, *self._replicas], key=_Replica.rank)
 
     def _read_episode(self) -> None:
         """Windows of sequences that follow one another, begun with empty memories; and then, for
@@ -325,16 +337,28 @@ class Search:
 
     def _end_replicas(self) -> None:
         """Ends the replicas whose time has come, and remembers the best of them."""
+        self._examine()
         for place, replica in enumerate(self._replicas):
             replica.outcome = self._outcome(replica)
             if replica.outcome == "alive":
                 continue
             self._ended.append(replica)
-            if replica.best.rank() > self._champion.best.rank():
+            if replica.rank() > self._champion.rank():
                 self._champion = replica
                 self._champion_weights = {
                     name: weight[place].copy() for name, weight in self._best_weights.items()
                 }
+
+    def _examine(self) -> None:
+        """The exam of those at the end of their life who were right on all of the validation."""
+        lifetime = self.config.lifetime
+        examined = [each.best.solved and each.age >= lifetime for each in self._replicas]
+        if self._exam is None or not any(examined):
+            return
+        grades = self._exam.grade(self._best_weights)
+        for replica, grade, is_examined in zip(self._replicas, grades, examined, strict=True):
+            if is_examined:
+                replica.grade = grade
 
     def _replace(self) -> None:
         """Starts fresh replicas in the places of those that have ended."""
@@ -375,7 +399,9 @@ class Search:
 
     def _outcome(self, replica: _Replica) -> str:
         if replica.age >= self.config.lifetime:
-            return "solved" if replica.best.solved else "not solved"
+            if not replica.best.solved:
+                return "not solved"
+            return "solved" if self._exam is None or replica.grade.passed else "failed the exam"
         accuracy = max(replica.best.soft_accuracy, replica.best.rounded_accuracy)
         if replica.age >= self.config.lifetime / 2 and accuracy < self.config.hopeless_below:
             return "hopeless"
@@ -384,4 +410,4 @@ class Search:
 
 def _replica_from(values: dict) -> _Replica:
     figures = {name: Figures(**values[name]) for name in ("latest", "best")}
-    return _Replica(**{**values, **figures})
+    return _Replica(**{**values, **figures, "grade": Grade(**values["grade"])})

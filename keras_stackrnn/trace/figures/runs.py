@@ -16,6 +16,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 # How a restart may have ended, best first; dark to light, for print without colours.
 _OUTCOMES = {
     "solved": ("solved", style.BLUE),
+    "failed the exam": ("right, but not sure enough", style.blended(style.BLUE, 0.5)),
     "not solved": ("not solved", style.ORANGE),
     "taken over": ("made room for an heir", style.blended(style.ORANGE, 0.7)),
     "hopeless": ("given up early", style.blended(style.ORANGE, 0.45)),
