@@ -114,7 +114,7 @@ def step_of_population(replicas: int, shape: Shape):
     weights = {
         name: tf.Variable(tf.random.normal([replicas, *sizes], stddev=0.1))
         for name, sizes in (
-            ("kernel", (shape.features, shape.units)),
+            ("kernel", (shape.units, shape.features)),
             ("memory_kernel", (shape.units, kind.read_depth * shape.stacks)),
             ("control_kernel", (kind.num_actions * shape.stacks, shape.units)),
         )
@@ -125,10 +125,10 @@ def step_of_population(replicas: int, shape: Shape):
         group = inputs.shape[0]
         with tf.GradientTape() as tape:
             tape.watch(weights)
-            projected = tf.matmul(weights["kernel"], inputs, transpose_a=True)
+            projected = tf.matmul(weights["kernel"], inputs)
             projected = tf.reshape(projected, [group, shape.units, WINDOW, shape.batch])
             hiddens, _, _ = fused.scan(
-                fused.Scan(kind, "sigmoid"),
+                fused.Scan(kind, "sigmoid", starts_empty=True),
                 tf.transpose(projected, [2, 0, 1, 3]),
                 tf.zeros([group, shape.units, shape.batch]),
                 tf.fill([group, CAPACITY, shape.stacks * shape.batch], EMPTY),

@@ -7,8 +7,9 @@ One compiled loop over time forward, one backward. Four things make them fast:
   operation, and nothing is transposed inside the loops.
 - The backward loop yields the gradients of the pre-activations only; each weight's gradient is one
   large product after it.
-- A symbol's prediction depends only on rows that the steps still to come can bring to the head:
-  each block of steps works on just those, fewer and fewer of them (`_blocks`).
+- A symbol's prediction depends only on rows that the steps still to come can bring to the head,
+  and in memories that were empty only the steps before can have filled any: each block of steps
+  works on just those (`_blocks`).
 - What the steps do to deeper rows matters to the next window alone. It is worked out afterwards
   from the actions taken, without the controller (`advance`), or never, if nobody asks.
 
@@ -23,7 +24,8 @@ import dataclasses
 
 import tensorflow as tf
 
-from keras_stackrnn.topology import Topology, dimensions, row_count
+from keras_stackrnn.memory import EMPTY
+from keras_stackrnn.topology import Topology, dimensions, pad_rows, row_count
 
 # More blocks, or shorter ones, touch fewer rows but start more loops and take longer to compile.
 BLOCKS = 5
@@ -55,6 +57,8 @@ class Scan:
             the pass and gradients can flow into it.
         keep_rows: Whether the forward pass keeps each step's rows for the backward pass, which
             otherwise works them out again: faster, for memory.
+        starts_empty: Whether the memories are known to be empty before the first step. Fewer rows
+            are worked on then, unless it is all of them, and the memories get no gradient.
     """
 
     topology: Topology
@@ -62,6 +66,7 @@ class Scan:
     rounding: bool = False
     whole_memory: bool = False
     keep_rows: bool = True
+    starts_empty: bool = False
 
 
 def scan(options: Scan, projected, hidden, memory, weights, control_noise=None):
@@ -134,14 +139,13 @@ class _Pass:
     def run(self, *tensors):
         inputs = dict(zip(self.names, tensors, strict=True))
         blocks = self.blocks(inputs)
-        memory, hidden = inputs["memory"], inputs["hidden"]
+        memory, hidden = inputs["memory"][:, blocks[0].start : blocks[0].stop], inputs["hidden"]
         arrays = self.arrays(inputs, ["hiddens", "controls", "reads"])
         # Each step reads what is projected, then writes its hidden units in the same place.
         arrays["hiddens"] = arrays["hiddens"].unstack(inputs["projected"])
-        first_rows, all_rows, offset = [], [], 0
+        first_rows, all_rows, before = [], [], blocks[0]
         for block in blocks:
-            memory = memory[:, block.start - offset : block.stop - offset]
-            offset = block.start
+            memory, before = _fit(memory, before, block, EMPTY), block
             first_rows.append(memory)
             hidden, memory, arrays, rows = self.forward(block, inputs, hidden, memory, arrays)
             all_rows.append(rows)
@@ -163,7 +167,7 @@ class _Pass:
         steps, rows = dimensions(inputs["projected"])[0], row_count(inputs["memory"])
         if self.options.whole_memory or tf.is_tensor(steps) or tf.is_tensor(rows):
             return [_Block(0, steps, 0, rows, self.topology.head(rows))]
-        return _blocks(self.topology, steps, rows)
+        return _blocks(self.topology, steps, rows, self.options.starts_empty)
 
     def forward(self, block, inputs, hidden, memory, arrays):
         def step(t, hidden, memory, arrays, rows):
@@ -235,10 +239,7 @@ class _Pass:
             d_state["hidden"] = tf.zeros_like(inputs["hidden"])
         arrays, later = self.arrays(inputs, ["before", "controls"]), kept[-1][0]
         for block, first_rows, rows in reversed(kept):
-            if block is not later:
-                edges = [later.start - block.start, block.stop - later.stop]
-                d_state["memory"] = tf.pad(d_state["memory"], [[0, 0], edges, [0, 0]])
-                later = block
+            d_state["memory"], later = _fit(d_state["memory"], later, block, 0.0), block
             if rows is None:
                 rows = self.replay(block, record["controls"], first_rows)
             d_state, arrays = self.backward_block(
@@ -250,7 +251,7 @@ class _Pass:
         gradients = {
             "projected": d_before,
             "hidden": d_state.get("hidden", tf.zeros_like(inputs["hidden"])),
-            "memory": _pad_like(d_state["memory"], later.start, inputs["memory"]),
+            "memory": self.d_first_memory(d_state["memory"], later, inputs["memory"]),
             "memory_kernel": _product(d_before, _split_lanes(record["reads"], d_before)),
             "control_kernel": _product(d_controls, hiddens),
         }
@@ -260,6 +261,12 @@ class _Pass:
         if "control_bias" in inputs:
             gradients["control_bias"] = tf.reduce_sum(d_controls, axis=[0, 3])[..., None]
         return [gradients[name] for name in self.names]
+
+    def d_first_memory(self, gradient, block, memory):
+        if self.options.starts_empty and not self.options.whole_memory:
+            return tf.zeros_like(memory)
+        after = row_count(memory) - block.start - row_count(gradient)
+        return tf.pad(gradient, [[0, 0], [block.start, after], [0, 0]])
 
     def backward_block(self, block, inputs, record, d_hiddens, d_state, arrays):
         # Products with a transposed factor are slow, so it is transposed once, before the loop.
@@ -334,16 +341,31 @@ class _Block:
         return self.stop - self.start
 
 
-def _blocks(topology, steps: int, rows: int) -> list[_Block]:
+def _blocks(topology, steps: int, rows: int, starts_empty: bool) -> list[_Block]:
     length = max(-(-steps // BLOCKS), SHORTEST_BLOCK)
+    # The deepest row that is read is so many moves from the head.
+    deepest = topology.read_depth - 1
     blocks = []
     for begin in range(0, steps, length):
-        # The last step still reads, the deepest read row being so many moves from the head.
-        moves_to_come = steps - 1 - begin
-        start, stop = topology.within_reach(rows, moves_to_come + topology.read_depth - 1)
-        head = topology.head(rows) - start
-        blocks.append(_Block(begin, min(length, steps - begin), start, stop, head))
+        end = min(begin + length, steps)
+        # The last step still reads.
+        reach = steps - 1 - begin + deepest
+        if starts_empty:
+            # An element is written at the head, and every later step may move it away by one.
+            reach = min(reach, max(end - 1, deepest))
+        start, stop = topology.within_reach(rows, reach)
+        blocks.append(_Block(begin, end - begin, start, stop, topology.head(rows) - start))
     return blocks
+
+
+def _fit(rows, now, then, fill):
+    """The rows of block `now` as block `then` works on them: cut, or filled up with `fill`."""
+    if now is then:
+        return rows
+    first, last = max(0, then.start - now.start), min(now.rows, then.stop - now.start)
+    return pad_rows(
+        rows[:, first:last], max(0, now.start - then.start), max(0, then.stop - now.stop), fill
+    )
 
 
 def _softmax(logits):
@@ -420,8 +442,3 @@ def _product(gradients, values):
 def _flatten_last(tensor):
     *lead, steps, batch = dimensions(tensor)
     return tf.reshape(tensor, [*lead, steps * batch])
-
-
-def _pad_like(gradient, before, memory):
-    after = row_count(memory) - before - row_count(gradient)
-    return tf.pad(gradient, [[0, 0], [before, after], [0, 0]])

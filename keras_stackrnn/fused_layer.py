@@ -50,6 +50,7 @@ def run(cell, sequences, states, *, starts_empty, training, keep_state, differen
         activation=activation_name(cell),
         whole_memory=differentiate_state,
         keep_rows=bool(training),
+        starts_empty=starts_empty,
     )
     projected = tf.matmul(sequences, cell.kernel)
     if cell.use_bias:

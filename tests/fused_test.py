@@ -15,6 +15,7 @@ if keras.backend.backend() != "tensorflow":
 import tensorflow as tf
 
 from keras_stackrnn import fused, topology
+from keras_stackrnn.memory import EMPTY
 
 STEPS, REPLICAS, UNITS, BATCH, MEMORIES, ROWS, READ_DEPTH = 7, 3, 4, 2, 2, 6, 2
 
@@ -147,6 +148,40 @@ def test_advance_gives_the_memory_that_the_pass_has_left_out(kind):
         )
         np.testing.assert_allclose(memory[replica], alone[0][0], rtol=1e-12)
         np.testing.assert_allclose(lost[replica], alone[1][0], rtol=1e-12)
+
+
+@each_kind
+@pytest.mark.parametrize("rows", [READ_DEPTH, 5, 8, 30])
+@pytest.mark.parametrize("shortest_block", [1, 3, STEPS])
+@pytest.mark.parametrize("keep_rows", [False, True])
+def test_memories_known_to_start_empty_change_nothing_but_their_own_gradient(
+    kind, rows, shortest_block, keep_rows, monkeypatch
+):
+    monkeypatch.setattr(fused, "SHORTEST_BLOCK", shortest_block)
+    tensors = population(kind)
+    tensors["memory"] = tf.fill([REPLICAS, rows, MEMORIES * BATCH], tf.cast(EMPTY, tf.float64))
+    (known, known_gradients), (unknown, gradients) = (
+        run(
+            fused.Scan(topology_of(kind), "sigmoid", keep_rows=keep_rows, starts_empty=is_known),
+            tensors,
+        )
+        for is_known in (True, False)
+    )
+
+    assert_close(known, unknown)
+    np.testing.assert_array_equal(
+        known_gradients.pop("memory"), np.zeros(gradients["memory"].shape)
+    )
+    assert_close(known_gradients, gradients)
+
+
+def test_rows_worked_on_are_those_that_are_filled_and_can_still_be_read():
+    def rows(starts_empty):
+        blocks = fused._blocks(topology_of(STACK), 50, 200, starts_empty)
+        return [block.rows for block in blocks]
+
+    assert rows(starts_empty=False) == [51, 41, 31, 21, 11]
+    assert rows(starts_empty=True) == [10, 20, 30, 21, 11]
 
 
 @each_kind
