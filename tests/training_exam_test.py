@@ -103,6 +103,7 @@ class FixedExam:
 
     def __init__(self, *grades):
         self.grades = list(grades)
+        self.size = 1234
 
     def grade(self, weights):
         return self.grades
@@ -148,6 +149,15 @@ def test_the_steadiest_of_those_who_pass_is_the_best(tmp_path):
     outcomes = [restart["outcome"] for restart in search.restarts()]
     assert outcomes == ["solved", "solved", "failed the exam"]
     assert search._best().grade == grades[1]
+
+
+def test_an_exam_is_announced(tmp_path):
+    said = []
+    search = search_with_everything_right(tmp_path, Grade(True, 0.99, 0.5), Grade(False, 0.8, 0.9))
+    search._say = said.append
+    search.advance()
+
+    assert said == ["2 restarts take the exam: 1,234 short sequences.", "1 pass."]
 
 
 def test_nobody_is_examined_who_is_not_right_on_the_validation(tmp_path):

@@ -48,17 +48,20 @@ class Exam:
         rows: Tokens, targets and which of these are deterministic, one sequence a row, the longest
             last.
         least_confidence: How sure a replica has to be of every symbol.
+
+    Attributes:
+        size: The number of sequences.
     """
 
     def __init__(self, validate, rows: tuple[np.ndarray, ...], least_confidence: float):
         self._validate = validate
         self._least_confidence = least_confidence
         # Rows of zeros, which score nothing, make all calls of one size: that is one program.
-        count, length = rows[0].shape
-        filled = [np.pad(array, ((-count % _ROWS_A_CALL, 0), (0, 0))) for array in rows]
+        self.size, length = rows[0].shape
+        filled = [np.pad(array, ((-self.size % _ROWS_A_CALL, 0), (0, 0))) for array in rows]
         calls = [tf.constant(array.reshape(-1, _ROWS_A_CALL, length)) for array in filled]
         self._calls = list(zip(*calls, strict=True))
-        self._longest = min(count, _ROWS_A_CALL)
+        self._longest = min(self.size, _ROWS_A_CALL)
 
     def grade(self, weights: dict[str, np.ndarray]) -> list[Grade]:
         """The grade of each replica with these weights."""

@@ -148,9 +148,10 @@ class _Run:
         self._language = language
         if language is not None:
             self._search = language.search()
+        elif config.model in MEMORY_KINDS:
+            self._search = Search(config, TrainingData.of(config), progress.say)
         else:
-            kind = Search if config.model in MEMORY_KINDS else BaselineSearch
-            self._search = kind(config, TrainingData.of(config))
+            self._search = BaselineSearch(config, TrainingData.of(config))
         if checkpoint.meta["search"] is not None:
             self._search.restore(checkpoint.arrays, checkpoint.meta["search"])
         self._seconds_before = checkpoint.meta["seconds"]

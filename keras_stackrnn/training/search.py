@@ -10,6 +10,7 @@ of validation and exam are as short as the training ones: the lengths of the tes
 """
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -114,10 +115,12 @@ class Search:
     Args:
         config: A `TrainingConfig` with a stack or a list model.
         data: A `TrainingData`: streams and validation sequences, never test ones.
+        say: Is told in words what takes long besides updates; optional.
     """
 
-    def __init__(self, config, data):
+    def __init__(self, config, data, say: Callable[[str], None] | None = None):
         self.config = config
+        self._say = say or (lambda words: None)
         self._pattern = data.pattern
         self._lessons = lessons(data.pattern, config.first_max_n, config.max_n)
         self._architecture = population.Architecture(
@@ -355,10 +358,12 @@ class Search:
         examined = [each.best.solved and each.age >= lifetime for each in self._replicas]
         if self._exam is None or not any(examined):
             return
+        self._say(f"{sum(examined)} restarts take the exam: {self._exam.size:,} short sequences.")
         grades = self._exam.grade(self._best_weights)
         for replica, grade, is_examined in zip(self._replicas, grades, examined, strict=True):
             if is_examined:
                 replica.grade = grade
+        self._say(f"{sum(replica.grade.passed for replica in self._replicas)} pass.")
 
     def _replace(self) -> None:
         """Starts fresh replicas in the places of those that have ended."""
