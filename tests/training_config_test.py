@@ -101,6 +101,8 @@ def test_the_command_to_go_on():
         ({"seed": -1}, "seed must be 0 or more and at most 2147483647, got -1."),
         ({"action_noise": -0.5}, "action_noise must be 0 or more, got -0.5."),
         ({"cooling": 1.5}, "cooling must be above 0 and at most 1, got 1.5."),
+        ({"exam_sequences": -1}, "exam_sequences must be 0 or more, got -1."),
+        ({"exam_confidence": 2.0}, "exam_confidence must be 0 or more and at most 1, got 2.0."),
         (
             {"max_n": 20},
             "max_n must be from 1, the smallest n of 'anbn', to 19, because longer sequences are "
