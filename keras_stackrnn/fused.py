@@ -57,8 +57,8 @@ class Scan:
             the pass and gradients can flow into it.
         keep_rows: Whether the forward pass keeps each step's rows for the backward pass, which
             otherwise works them out again: faster, for memory.
-        starts_empty: Whether the memories are known to be empty before the first step. Fewer rows
-            are worked on then, unless it is all of them, and the memories get no gradient.
+        starts_empty: Whether the memories are known to be empty before the first step. Unless
+            `whole_memory`, fewer rows are worked on then, and the memories get no gradient.
     """
 
     topology: Topology
@@ -263,6 +263,7 @@ class _Pass:
         return [gradients[name] for name in self.names]
 
     def d_first_memory(self, gradient, block, memory):
+        """The gradient of the memory given, of that of the first block's rows."""
         if self.options.starts_empty and not self.options.whole_memory:
             return tf.zeros_like(memory)
         after = row_count(memory) - block.start - row_count(gradient)

@@ -126,6 +126,10 @@ def test_the_command_to_go_on():
             "model='lstm' has no memory to act on, got no_op=True; stack and list have one.",
         ),
         (
+            {"model": "rnn", "exam_sequences": 5},
+            "model='rnn' takes no exam, got exam_sequences=5; stack and list do.",
+        ),
+        (
             {"layers": 2},
             "model='stack' is trained with one layer, got layers=2; rnn and lstm can have more.",
         ),

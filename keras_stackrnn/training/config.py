@@ -61,9 +61,11 @@ class TrainingConfig(values.Config):
     only_deterministic: bool = values.value("Whether only predictable symbols make the loss.")
     validation_sequences: int = values.value("Validation sequences for each n.")
     exam_sequences: int = values.value(
-        "Further ones, which a restart has to get right at the end of its life; 0 for no exam."
+        "Further validation sequences for each n, an exam at the end of a life; 0 for none."
     )
-    exam_confidence: float = values.value("How sure of every symbol of these it has to be.")
+    exam_confidence: float = values.value(
+        "How sure a restart has to be of every symbol of its exam."
+    )
 
     # How it searches.
     population: int = values.value(
@@ -183,6 +185,11 @@ class TrainingConfig(values.Config):
                     f"model={self.model!r} has no memory to act on, got {name}={value}; "
                     "stack and list have one."
                 )
+        if self.exam_sequences:
+            raise ValueError(
+                f"model={self.model!r} takes no exam, got exam_sequences={self.exam_sequences}; "
+                "stack and list do."
+            )
         if self.centred:
             raise ValueError(
                 f"model={self.model!r} is not trained centred, got centred=True; stack and list "

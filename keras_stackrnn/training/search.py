@@ -358,12 +358,13 @@ class Search:
         examined = [each.best.solved and each.age >= lifetime for each in self._replicas]
         if self._exam is None or not any(examined):
             return
-        self._say(f"{sum(examined)} restarts take the exam: {self._exam.size:,} short sequences.")
+        of_all = f"{sum(examined)} of {len(examined)} restarts"
+        self._say(f"Exam of {of_all} on {self._exam.size:,} short sequences.")
         grades = self._exam.grade(self._best_weights)
         for replica, grade, is_examined in zip(self._replicas, grades, examined, strict=True):
             if is_examined:
                 replica.grade = grade
-        self._say(f"{sum(replica.grade.passed for replica in self._replicas)} pass.")
+        self._say(f"Passed by {sum(replica.grade.passed for replica in self._replicas)}.")
 
     def _replace(self) -> None:
         """Starts fresh replicas in the places of those that have ended."""
