@@ -125,11 +125,9 @@ def step_of_population(replicas: int, shape: Shape):
         group = inputs.shape[0]
         with tf.GradientTape() as tape:
             tape.watch(weights)
-            projected = tf.matmul(weights["kernel"], inputs)
-            projected = tf.reshape(projected, [group, shape.units, WINDOW, shape.batch])
             hiddens, _, _ = fused.scan(
                 fused.Scan(kind, "sigmoid", starts_empty=True),
-                tf.transpose(projected, [2, 0, 1, 3]),
+                fused.steps_first(tf.matmul(weights["kernel"], inputs), WINDOW),
                 tf.zeros([group, shape.units, shape.batch]),
                 tf.fill([group, CAPACITY, shape.stacks * shape.batch], EMPTY),
                 {name: weights[name] for name in ("memory_kernel", "control_kernel")},

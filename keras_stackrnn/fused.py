@@ -117,6 +117,15 @@ def advance(topology: Topology, memory, controls):
     return memory, tf.reduce_sum(lost, axis=[1, 2])
 
 
+def steps_first(tensor, steps: int):
+    """`[R, M, T * B]`, which one product for all steps gives, as the `[T, R, M, B]` of a `scan`."""
+    replicas, size, columns = dimensions(tensor)
+    batch = columns // steps
+    # Three axes are moved in one pass; for four XLA takes two.
+    moved = tf.transpose(tf.reshape(tensor, [replicas * size, steps, batch]), [1, 0, 2])
+    return tf.reshape(moved, [steps, replicas, size, batch])
+
+
 def split_controls(controls):
     """`[…, A, L]` as the weights of all actions, each `[…, 1, L]`, and the value written.
 
@@ -140,7 +149,7 @@ class _Pass:
         inputs = dict(zip(self.names, tensors, strict=True))
         blocks = self.blocks(inputs)
         memory, hidden = inputs["memory"][:, blocks[0].start : blocks[0].stop], inputs["hidden"]
-        arrays = self.arrays(inputs, ["hiddens", "controls", "reads"])
+        arrays = self.arrays(inputs, ["hiddens", "controls"])
         # Each step reads what is projected, then writes its hidden units in the same place.
         arrays["hiddens"] = arrays["hiddens"].unstack(inputs["projected"])
         first_rows, all_rows, before = [], [], blocks[0]
@@ -174,9 +183,9 @@ class _Pass:
             if self.options.keep_rows:
                 rows = rows.write(t - block.begin, memory)
             projected = arrays["hiddens"].read(t)
-            hidden, controls, read = self.control(t, projected, inputs, hidden, memory, block)
+            hidden, controls = self.control(t, projected, inputs, hidden, memory, block)
             memory = self.act(controls, memory, block)
-            now = {"hiddens": hidden, "controls": controls, "reads": read}
+            now = {"hiddens": hidden, "controls": controls}
             return t + 1, hidden, memory, _write(arrays, t, now), rows
 
         rows = tf.TensorArray(memory.dtype, size=block.steps)
@@ -204,10 +213,10 @@ class _Pass:
         logits = _join_lanes(logits, actions)
         if actions == 2 and not self.options.rounding:
             # The weight of one action of two is a sigmoid, as the value written is.
-            return hidden, tf.sigmoid(logits), read
+            return hidden, tf.sigmoid(logits)
         *logits, value = tf.split(logits, actions, axis=1)
         weights = _round(logits) if self.options.rounding else _softmax(logits)
-        return hidden, tf.concat([*weights, tf.sigmoid(value)], axis=1), read
+        return hidden, tf.concat([*weights, tf.sigmoid(value)], axis=1)
 
     def act(self, controls, memory, block):
         weights, value = split_controls(controls)
@@ -237,22 +246,23 @@ class _Pass:
         d_state = {"memory": d_memory}
         if "recurrent_kernel" in inputs:
             d_state["hidden"] = tf.zeros_like(inputs["hidden"])
-        arrays, later = self.arrays(inputs, ["before", "controls"]), kept[-1][0]
+        arrays, later, reads = self.arrays(inputs, ["before", "controls"]), kept[-1][0], []
         for block, first_rows, rows in reversed(kept):
             d_state["memory"], later = _fit(d_state["memory"], later, block, 0.0), block
             if rows is None:
                 rows = self.replay(block, record["controls"], first_rows)
+            reads.append(self.topology.read(rows, block.head))
             d_state, arrays = self.backward_block(
                 block, inputs, {**record, "rows": rows}, d_hiddens, d_state, arrays
             )
         d_before, d_controls = arrays["before"].stack(), arrays["controls"].stack()
-        hiddens = record["hiddens"]
+        hiddens, reads = record["hiddens"], tf.concat(reads[::-1], axis=0)
 
         gradients = {
             "projected": d_before,
             "hidden": d_state.get("hidden", tf.zeros_like(inputs["hidden"])),
             "memory": self.d_first_memory(d_state["memory"], later, inputs["memory"]),
-            "memory_kernel": _product(d_before, _split_lanes(record["reads"], d_before)),
+            "memory_kernel": _product(d_before, _split_lanes(reads, d_before)),
             "control_kernel": _product(d_controls, hiddens),
         }
         if "recurrent_kernel" in inputs:
@@ -435,11 +445,11 @@ def _split_lanes(tensor, projected):
 
 def _product(gradients, values):
     """The gradient of a kernel: `[T, R, M, B]` times `[T, R, N, B]`, over T and B."""
-    gradients = tf.transpose(gradients, [1, 2, 0, 3])
-    values = tf.transpose(values, [1, 2, 0, 3])
-    return tf.matmul(_flatten_last(gradients), _flatten_last(values), transpose_b=True)
+    return tf.matmul(_steps_last(gradients), _steps_last(values), transpose_b=True)
 
 
-def _flatten_last(tensor):
-    *lead, steps, batch = dimensions(tensor)
-    return tf.reshape(tensor, [*lead, steps * batch])
+def _steps_last(tensor):
+    """`[T, R, M, B]` as `[R, M, T * B]`, the inverse of `steps_first`."""
+    steps, replicas, size, batch = dimensions(tensor)
+    moved = tf.transpose(tf.reshape(tensor, [steps, replicas * size, batch]), [1, 0, 2])
+    return tf.reshape(moved, [replicas, size, steps * batch])

@@ -184,6 +184,16 @@ def test_rows_worked_on_are_those_that_are_filled_and_can_still_be_read():
     assert rows(starts_empty=True) == [10, 20, 30, 21, 11]
 
 
+def test_one_product_for_all_steps_is_put_in_the_order_of_steps():
+    tensor = tf.constant(random(REPLICAS, UNITS, STEPS * BATCH, seed=1))
+
+    steps_first = fused.steps_first(tensor, STEPS)
+
+    by_step = tf.reshape(tensor, [REPLICAS, UNITS, STEPS, BATCH])
+    np.testing.assert_array_equal(steps_first, np.moveaxis(by_step, 2, 0))
+    np.testing.assert_array_equal(fused._steps_last(steps_first), tensor)
+
+
 @each_kind
 def test_noise_is_added_to_the_logits(kind):
     """The same at every step and in every batch element it is one more bias."""

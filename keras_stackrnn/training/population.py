@@ -162,8 +162,7 @@ def forward(architecture, weights, hidden, memory, tokens, *, rounding=False, no
     symbols = tf.one_hot(tf.transpose(tokens, [0, 2, 1]), architecture.symbols, axis=1)
     symbols = tf.reshape(symbols, [replicas, architecture.symbols, steps * lanes])
     projected = tf.matmul(weights["kernel"], symbols, transpose_a=True)
-    projected = tf.reshape(projected, [replicas, architecture.units, steps, lanes])
-    projected = tf.transpose(projected, [2, 0, 1, 3])
+    projected = fused.steps_first(projected, steps)
     outside = ("kernel", "output_kernel", "output_bias")
     of_steps = {name: weight for name, weight in weights.items() if name not in outside}
     hiddens, controls, _ = fused.scan(options, projected, hidden, memory, of_steps, noise)
