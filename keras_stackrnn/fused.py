@@ -287,22 +287,25 @@ class _Pass:
             if name in inputs
         }
 
-        def step(t, d_state, arrays):
+        # Each step is handed its controls: where XLA looks them up while it works on the rows, it
+        # does so for every number anew and cannot work on several numbers at a time.
+        def step(t, controls, d_state, arrays):
             d_state, now = self.backward_step(
                 block,
                 transposed,
                 record["hiddens"][t],
-                record["controls"][t],
+                controls,
                 record["rows"][t - block.begin],
                 d_hiddens[t],
                 d_state,
             )
-            return t - 1, d_state, _write(arrays, t, now)
+            return t - 1, record["controls"][t - 1], d_state, _write(arrays, t, now)
 
-        _, d_state, arrays = tf.while_loop(
+        last = block.end - 1
+        _, _, d_state, arrays = tf.while_loop(
             lambda t, *_: t >= block.begin,
             step,
-            (block.end - 1, d_state, arrays),
+            (last, record["controls"][last], d_state, arrays),
             maximum_iterations=block.steps,
         )
         return d_state, arrays
