@@ -425,6 +425,11 @@ def _sum_rows(tensor):
     replicas, rows, _ = dimensions(tensor)
     if tf.is_tensor(rows) or rows > MOST_ROWS_SUMMED_BY_LANE:
         return tf.reduce_sum(tensor, axis=1, keepdims=True)
+    if replicas == 1:
+        # Written out, for XLA makes slow work of a product whose factor is a single row. A few sums
+        # at a time, since each waits for its last addition.
+        terms = tf.split(tensor, rows, axis=1)
+        return _sum([_sum(terms[i::4]) for i in range(min(4, rows))])
     return tf.ones([replicas, 1, rows], tensor.dtype) @ tensor
 
 
