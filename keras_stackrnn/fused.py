@@ -288,7 +288,8 @@ class _Pass:
         }
 
         # Each step is handed its controls: where XLA looks them up while it works on the rows, it
-        # does so for every number anew and cannot work on several numbers at a time.
+        # does so for every number anew and cannot work on several numbers at a time. (The first
+        # step of all hands on some that no step takes.)
         def step(t, controls, d_state, arrays):
             d_state, now = self.backward_step(
                 block,
