@@ -125,7 +125,7 @@ def step_of_population(replicas: int, shape: Shape):
         group = inputs.shape[0]
         with tf.GradientTape() as tape:
             tape.watch(weights)
-            hiddens, _, _ = fused.scan(
+            hiddens, *_ = fused.scan(
                 fused.Scan(kind, "sigmoid", starts_empty=True),
                 fused.steps_first(tf.matmul(weights["kernel"], inputs), WINDOW),
                 tf.zeros([group, shape.units, shape.batch]),

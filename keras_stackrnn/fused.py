@@ -10,8 +10,8 @@ One compiled loop over time forward, one backward. Four things make them fast:
 - A symbol's prediction depends only on rows that the steps still to come can bring to the head,
   and in memories that were empty only the steps before can have filled any: each block of steps
   works on just those (`_blocks`).
-- What the steps do to deeper rows matters to the next window alone. It is worked out afterwards
-  from the actions taken, without the controller (`advance`), or never, if nobody asks.
+- What the steps do to deeper rows matters to the next window alone: the forward pass works on them
+  if somebody asks for the last memory, the backward pass only if gradients flow back from it.
 
 All tensors carry a replica axis: a population of independent models, each with weights and
 memories of its own, runs as one program. An ordinary layer is a population of one.
@@ -53,20 +53,27 @@ class Scan:
         activation: Name of the hidden units' activation, a key of `ACTIVATIONS`.
         rounding: Whether the most probable action alone is taken; then no gradient reaches the
             actions. (For one model `pointer.py` does the same at a constant cost a step.)
-        whole_memory: Whether every step works on all rows, so that the last memory comes out of
-            the pass and gradients can flow into it.
+        last_memory: Whether the memory after the last step comes out of the pass, and how many
+            elements were lost on the way; then the forward pass works on all rows.
+        differentiate_memory: Whether gradients can flow back from the last memory; then the
+            backward pass works on all rows, too.
         keep_rows: Whether the forward pass keeps each step's rows for the backward pass, which
             otherwise works them out again: faster, for memory.
         starts_empty: Whether the memories are known to be empty before the first step. Unless
-            `whole_memory`, fewer rows are worked on then, and the memories get no gradient.
+            `differentiate_memory`, fewer rows are worked on then, and the memories get no gradient.
     """
 
     topology: Topology
     activation: str
     rounding: bool = False
-    whole_memory: bool = False
+    last_memory: bool = False
+    differentiate_memory: bool = False
     keep_rows: bool = True
     starts_empty: bool = False
+
+    def __post_init__(self):
+        if self.differentiate_memory and not self.last_memory:
+            raise ValueError("differentiate_memory=True needs last_memory=True, got False")
 
 
 def scan(options: Scan, projected, hidden, memory, weights, control_noise=None):
@@ -85,36 +92,14 @@ def scan(options: Scan, projected, hidden, memory, weights, control_noise=None):
 
     Returns:
         `hiddens` `[T, R, H, B]`; `controls` `[T, R, A, L]`, the weights of all actions but the
-        last and the value written, which pass no gradient on; and the last memory, `[R, P, L]`,
-        if `options.whole_memory`, else `None`.
+        last and the value written, which pass no gradient on; and if `options.last_memory`, the
+        last memory, `[R, P, L]`, and how many elements went past its ends, `[R]`, else `None`s.
     """
     tensors = {"projected": projected, "hidden": hidden, "memory": memory, **weights}
     pass_ = _Pass(options, list(tensors), control_noise)
-    hiddens, controls, last = tf.custom_gradient(pass_.run)(*tensors.values())
-    return hiddens, tf.stop_gradient(controls), last if options.whole_memory else None
-
-
-def advance(topology: Topology, memory, controls):
-    """Takes memories, `[R, P, L]`, through the actions that a `scan` has taken, `[T, R, A, L]`.
-
-    Returns:
-        The last memory, and how many elements went past its ends, `[R]`.
-    """
-    head = topology.head(row_count(memory))
-
-    def step(t, memory, lost):
-        weights, value = split_controls(controls[t])
-        lost += topology.lost(memory, weights)
-        return t + 1, _mix(weights, topology.moves(memory, value, head)), lost
-
-    steps = tf.shape(controls)[0]
-    _, memory, lost = tf.while_loop(
-        lambda t, *_: t < steps,
-        step,
-        (0, memory, tf.zeros_like(memory[:, :1])),
-        maximum_iterations=steps,
-    )
-    return memory, tf.reduce_sum(lost, axis=[1, 2])
+    hiddens, controls, *memory_and_lost = tf.custom_gradient(pass_.run)(*tensors.values())
+    last, lost = memory_and_lost if options.last_memory else (None, None)
+    return hiddens, tf.stop_gradient(controls), last, lost
 
 
 def steps_first(tensor, steps: int):
@@ -147,24 +132,30 @@ class _Pass:
 
     def run(self, *tensors):
         inputs = dict(zip(self.names, tensors, strict=True))
-        blocks = self.blocks(inputs)
-        memory, hidden = inputs["memory"][:, blocks[0].start : blocks[0].stop], inputs["hidden"]
+        blocks, backward_blocks = self.blocks(inputs)
+        before = blocks[0]
+        memory, hidden = inputs["memory"][:, before.start : before.stop], inputs["hidden"]
+        # In a list that is empty if nobody asks: XLA fails on loops that carry what never changes.
+        lost = [tf.zeros_like(memory[:, :1])] if self.options.last_memory else []
         arrays = self.arrays(inputs, ["hiddens", "controls"])
         # Each step reads what is projected, then writes its hidden units in the same place.
         arrays["hiddens"] = arrays["hiddens"].unstack(inputs["projected"])
-        first_rows, all_rows, before = [], [], blocks[0]
-        for block in blocks:
+        first_rows, all_rows = [], []
+        for block, backward_block in zip(blocks, backward_blocks, strict=True):
             memory, before = _fit(memory, before, block, EMPTY), block
-            first_rows.append(memory)
-            hidden, memory, arrays, rows = self.forward(block, inputs, hidden, memory, arrays)
+            first_rows.append(_fit(memory, block, backward_block, EMPTY))
+            hidden, memory, lost, arrays, rows = self.forward(
+                block, backward_block, inputs, hidden, memory, lost, arrays
+            )
             all_rows.append(rows)
         record = {name: array.stack() for name, array in arrays.items()}
 
-        def gradients(d_hiddens, _, d_memory):
-            kept = zip(blocks, first_rows, all_rows, strict=True)
+        def gradients(d_hiddens, _, d_memory, *__):
+            kept = zip(backward_blocks, first_rows, all_rows, strict=True)
             return self.backward(inputs, record, list(kept), d_hiddens, d_memory)
 
-        return (record["hiddens"], record["controls"], memory), gradients
+        lost = [tf.reduce_sum(elements, axis=[1, 2]) for elements in lost]
+        return (record["hiddens"], record["controls"], memory, *lost), gradients
 
     def arrays(self, inputs, names):
         """An array of a value at each step, for each name."""
@@ -172,32 +163,48 @@ class _Pass:
         return {name: tf.TensorArray(dtype, steps, clear_after_read=False) for name in names}
 
     def blocks(self, inputs):
-        """The steps in blocks, each with the slice of rows that it works on."""
+        """The steps in blocks, as the forward pass works on them and as the backward pass does."""
         steps, rows = dimensions(inputs["projected"])[0], row_count(inputs["memory"])
-        if self.options.whole_memory or tf.is_tensor(steps) or tf.is_tensor(rows):
-            return [_Block(0, steps, 0, rows, self.topology.head(rows))]
-        return _blocks(self.topology, steps, rows, self.options.starts_empty)
+        head = self.topology.head(rows)
+        if self.options.differentiate_memory or tf.is_tensor(steps) or tf.is_tensor(rows):
+            blocks = [_Block(0, steps, 0, rows, head)]
+            return blocks, blocks
+        blocks = _blocks(self.topology, steps, rows, self.options.starts_empty)
+        if not self.options.last_memory:
+            return blocks, blocks
+        return [_Block(block.begin, block.steps, 0, rows, head) for block in blocks], blocks
 
-    def forward(self, block, inputs, hidden, memory, arrays):
-        def step(t, hidden, memory, arrays, rows):
+    def forward(self, block, backward_block, inputs, hidden, memory, lost, arrays):
+        def step(t, noise, hidden, memory, lost, arrays, rows):
             if self.options.keep_rows:
-                rows = rows.write(t - block.begin, memory)
+                kept = _fit(memory, block, backward_block, EMPTY)
+                rows = rows.write(t - block.begin, kept)
             projected = arrays["hiddens"].read(t)
-            hidden, controls = self.control(t, projected, inputs, hidden, memory, block)
+            hidden, controls = self.control(projected, noise, inputs, hidden, memory, block)
+            weights, _ = split_controls(controls)
+            lost = [elements + self.topology.lost(memory, weights) for elements in lost]
             memory = self.act(controls, memory, block)
             now = {"hiddens": hidden, "controls": controls}
-            return t + 1, hidden, memory, _write(arrays, t, now), rows
+            return t + 1, self.noise(t + 1), hidden, memory, lost, _write(arrays, t, now), rows
 
         rows = tf.TensorArray(memory.dtype, size=block.steps)
-        _, hidden, memory, arrays, rows = tf.while_loop(
+        _, _, hidden, memory, lost, arrays, rows = tf.while_loop(
             lambda t, *_: t < block.end,
             step,
-            (block.begin, hidden, memory, arrays, rows),
+            (block.begin, self.noise(block.begin), hidden, memory, lost, arrays, rows),
             maximum_iterations=block.steps,
         )
-        return hidden, memory, arrays, rows.stack() if self.options.keep_rows else None
+        return hidden, memory, lost, arrays, rows.stack() if self.options.keep_rows else None
 
-    def control(self, t, projected, inputs, hidden, memory, block):
+    def noise(self, t):
+        """The noise of a step, in a list that is empty if there is none."""
+        if self.control_noise is None:
+            return []
+        # Steps are handed it, as the steps back are their controls (`backward_block`). Counted from
+        # the end: the last step of all hands on some that no step takes.
+        return [self.control_noise[t - dimensions(self.control_noise)[0]]]
+
+    def control(self, projected, noise, inputs, hidden, memory, block):
         """Equations 6 and 3: from what is read to the actions and the value to write."""
         read = self.topology.read(memory, block.head)
         before = projected + inputs["memory_kernel"] @ _split_lanes(read, projected)
@@ -207,8 +214,7 @@ class _Pass:
         logits = inputs["control_kernel"] @ hidden
         if "control_bias" in inputs:
             logits += inputs["control_bias"]
-        if self.control_noise is not None:
-            logits += self.control_noise[t]
+        logits = _sum([logits, *noise])
         actions = self.topology.num_actions
         logits = _join_lanes(logits, actions)
         if actions == 2 and not self.options.rounding:
@@ -240,7 +246,7 @@ class _Pass:
 
     def backward(self, inputs, record, kept, d_hiddens, d_memory):
         """The gradients of all inputs; `kept` are the blocks, each with its first and all rows."""
-        if not self.options.whole_memory:
+        if not self.options.differentiate_memory:
             # No steps are left to bring any row to the head.
             d_memory = tf.zeros_like(kept[-1][1])
         d_state = {"memory": d_memory}
@@ -274,7 +280,7 @@ class _Pass:
 
     def d_first_memory(self, gradient, block, memory):
         """The gradient of the memory given, of that of the first block's rows."""
-        if self.options.starts_empty and not self.options.whole_memory:
+        if self.options.starts_empty and not self.options.differentiate_memory:
             return tf.zeros_like(memory)
         after = row_count(memory) - block.start - row_count(gradient)
         return tf.pad(gradient, [[0, 0], [block.start, after], [0, 0]])

@@ -45,17 +45,21 @@ def run(cell, sequences, states, *, starts_empty, training, keep_state, differen
         training=training,
     )
 
+    can_lose = cell.capacity is not None and not (
+        starts_empty and not tf.is_tensor(steps) and kind.grown(0, steps) <= cell.capacity
+    )
     options = fused.Scan(
         topology=kind,
         activation=activation_name(cell),
-        whole_memory=differentiate_state,
+        last_memory=keep_state or can_lose,
+        differentiate_memory=differentiate_state,
         keep_rows=bool(training),
         starts_empty=starts_empty,
     )
     projected = tf.matmul(sequences, cell.kernel)
     if cell.use_bias:
         projected += cell.bias
-    hiddens, controls, last = fused.scan(
+    hiddens, _, last, lost = fused.scan(
         options,
         tf.transpose(projected, [1, 2, 0])[:, None],
         tf.transpose(hidden)[None],
@@ -63,14 +67,7 @@ def run(cell, sequences, states, *, starts_empty, training, keep_state, differen
         kernel_weights(cell),
     )
     outputs = tf.transpose(hiddens[:, 0], [2, 0, 1])
-
-    lost = tf.zeros([], outputs.dtype)
-    can_lose = cell.capacity is not None and not (
-        starts_empty and not tf.is_tensor(steps) and kind.grown(0, steps) <= cell.capacity
-    )
-    if can_lose or (keep_state and last is None):
-        advanced, lost = fused.advance(kind, tf.stop_gradient(memory), controls)
-        last, lost = advanced if last is None else last, lost[0]
+    lost = lost[0] if can_lose else tf.zeros([], outputs.dtype)
     slots = _to_state(last, cell.num_memories) if keep_state else None
     return outputs, [outputs[:, -1], slots], lost
 

@@ -52,18 +52,26 @@ def replica_of(tensors, replica):
 
 
 def run(options, tensors, control_noise=None):
-    """The results of a scan, and the gradients of all that went in."""
+    """The results of a scan, and the gradients of all that went in, through all that came out."""
     with tf.GradientTape() as tape:
         tape.watch(tensors)
         projected, hidden, memory, *_ = tensors.values()
         weights = dict(list(tensors.items())[3:])
-        hiddens, controls, last = fused.scan(
+        hiddens, controls, last, lost = fused.scan(
             options, projected, hidden, memory, weights, control_noise
         )
         loss = tf.reduce_sum(tf.sin(3 * hiddens))
         if last is not None:
             loss += tf.reduce_sum(tf.sin(3 * last))
-    return {"hiddens": hiddens, "controls": controls, "last": last}, tape.gradient(loss, tensors)
+    results = {"hiddens": hiddens, "controls": controls, "last": last, "lost": lost}
+    return results, tape.gradient(loss, tensors)
+
+
+NO_MEMORY, LAST_MEMORY = {}, {"last_memory": True}
+DIFFERENTIATED = {"last_memory": True, "differentiate_memory": True}
+each_way_with_the_memory = pytest.mark.parametrize(
+    "memory", [NO_MEMORY, LAST_MEMORY, DIFFERENTIATED], ids=["none", "last", "differentiated"]
+)
 
 
 def assert_close(ones, others):
@@ -73,10 +81,10 @@ def assert_close(ones, others):
 
 
 @each_kind
-@pytest.mark.parametrize("whole_memory", [False, True])
-def test_replicas_are_as_if_each_were_alone(kind, whole_memory, monkeypatch):
+@each_way_with_the_memory
+def test_replicas_are_as_if_each_were_alone(kind, memory, monkeypatch):
     monkeypatch.setattr(fused, "SHORTEST_BLOCK", 2)
-    options = fused.Scan(topology_of(kind), "sigmoid", whole_memory=whole_memory)
+    options = fused.Scan(topology_of(kind), "sigmoid", **memory)
     tensors = population(kind)
 
     results, gradients = run(options, tensors)
@@ -85,23 +93,25 @@ def test_replicas_are_as_if_each_were_alone(kind, whole_memory, monkeypatch):
         alone, gradients_alone = run(options, replica_of(tensors, replica))
         for name in ("hiddens", "controls"):
             np.testing.assert_allclose(results[name][:, replica], alone[name][:, 0], rtol=1e-12)
-        if whole_memory:
-            np.testing.assert_allclose(results["last"][replica], alone["last"][0], rtol=1e-12)
+        for name in ("last", "lost") if options.last_memory else ():
+            np.testing.assert_allclose(results[name][replica], alone[name][0], rtol=1e-12)
         assert_close(replica_of(gradients, replica), gradients_alone)
 
 
 @each_kind
-def test_a_population_compiled_is_the_same_over_several_blocks(kind, monkeypatch):
+@pytest.mark.parametrize("memory", [NO_MEMORY, LAST_MEMORY], ids=["none", "last"])
+def test_a_population_compiled_is_the_same_over_several_blocks(kind, memory, monkeypatch):
     monkeypatch.setattr(fused, "SHORTEST_BLOCK", 3)
-    options = fused.Scan(topology_of(kind), "sigmoid")
+    options = fused.Scan(topology_of(kind), "sigmoid", **memory)
     tensors = {name: tf.cast(tensor, tf.float32) for name, tensor in population(kind).items()}
 
     results, gradients = run(options, tensors)
     compiled = tf.function(lambda tensors: run(options, tensors), jit_compile=True)
     compiled_results, compiled_gradients = compiled(tensors)
 
-    for name in ("hiddens", "controls"):
-        np.testing.assert_allclose(results[name], compiled_results[name], rtol=1e-5, atol=1e-6)
+    for name, result in results.items():
+        if result is not None:
+            np.testing.assert_allclose(result, compiled_results[name], rtol=1e-5, atol=1e-6)
     for name, gradient in gradients.items():
         np.testing.assert_allclose(
             gradient, compiled_gradients[name], rtol=1e-4, atol=1e-5, err_msg=name
@@ -109,11 +119,12 @@ def test_a_population_compiled_is_the_same_over_several_blocks(kind, monkeypatch
 
 
 @each_kind
-@pytest.mark.parametrize("whole_memory", [False, True])
-def test_rows_kept_or_worked_out_again_give_the_same_gradients(kind, whole_memory):
+@each_way_with_the_memory
+def test_rows_kept_or_worked_out_again_give_the_same_gradients(kind, memory, monkeypatch):
+    monkeypatch.setattr(fused, "SHORTEST_BLOCK", 2)
     (kept, kept_gradients), (again, gradients_again) = (
         run(
-            fused.Scan(topology_of(kind), "tanh", whole_memory=whole_memory, keep_rows=keep_rows),
+            fused.Scan(topology_of(kind), "tanh", keep_rows=keep_rows, **memory),
             population(kind),
         )
         for keep_rows in (True, False)
@@ -124,30 +135,50 @@ def test_rows_kept_or_worked_out_again_give_the_same_gradients(kind, whole_memor
 
 
 @each_kind
-def test_the_whole_memory_changes_no_prediction(kind):
+@pytest.mark.parametrize("shortest_block", [1, 3, STEPS])
+def test_the_last_memory_changes_no_prediction_and_no_gradient(kind, shortest_block, monkeypatch):
+    monkeypatch.setattr(fused, "SHORTEST_BLOCK", shortest_block)
     tensors = population(kind)
-    parts, _ = run(fused.Scan(topology_of(kind), "sigmoid", whole_memory=False), tensors)
-    whole, _ = run(fused.Scan(topology_of(kind), "sigmoid", whole_memory=True), tensors)
+    without, gradients_without = run(fused.Scan(topology_of(kind), "sigmoid"), tensors)
+    with_it, gradients_with_it = run(
+        fused.Scan(topology_of(kind), "sigmoid", **LAST_MEMORY), tensors
+    )
+    differentiated, _ = run(fused.Scan(topology_of(kind), "sigmoid", **DIFFERENTIATED), tensors)
 
-    assert_close(parts, whole)
+    assert_close(without, with_it)
+    assert_close(gradients_without, gradients_with_it)
+    assert_close(with_it, differentiated)
+
+
+def test_gradients_flow_back_only_from_a_memory_that_comes_out():
+    with pytest.raises(ValueError, match="differentiate_memory=True needs last_memory=True"):
+        fused.Scan(topology_of(STACK), "sigmoid", differentiate_memory=True)
 
 
 @each_kind
-def test_advance_gives_the_memory_that_the_pass_has_left_out(kind):
+@each_way_with_the_memory
+def test_a_window_is_the_same_as_its_steps_one_by_one(kind, memory, monkeypatch):
+    monkeypatch.setattr(fused, "SHORTEST_BLOCK", 2)
     tensors = population(kind)
-    results, _ = run(fused.Scan(topology_of(kind), "sigmoid", whole_memory=True), tensors)
+    noise = tf.constant(random(STEPS, REPLICAS, *tensors["control_bias"].shape[1:], seed=9))
+    noise = tf.cast(noise, tf.float64) * tf.ones([BATCH], tf.float64)
+    window, _ = run(fused.Scan(topology_of(kind), "sigmoid", **memory), tensors, noise)
 
-    memory, lost = fused.advance(topology_of(kind), tensors["memory"], results["controls"])
+    step_options, now = fused.Scan(topology_of(kind), "sigmoid", **LAST_MEMORY), dict(tensors)
+    steps = []
+    for t in range(STEPS):
+        now["projected"] = tensors["projected"][t : t + 1]
+        step, _ = run(step_options, now, noise[t : t + 1])
+        now |= {"hidden": step["hiddens"][0], "memory": step["last"]}
+        steps.append(step)
 
-    np.testing.assert_allclose(memory, results["last"], rtol=1e-12)
-    for replica in range(REPLICAS):
-        alone = fused.advance(
-            topology_of(kind),
-            tensors["memory"][replica : replica + 1],
-            results["controls"][:, replica : replica + 1],
-        )
-        np.testing.assert_allclose(memory[replica], alone[0][0], rtol=1e-12)
-        np.testing.assert_allclose(lost[replica], alone[1][0], rtol=1e-12)
+    one_by_one = {
+        "hiddens": tf.concat([step["hiddens"] for step in steps], axis=0),
+        "controls": tf.concat([step["controls"] for step in steps], axis=0),
+        "last": steps[-1]["last"],
+        "lost": tf.add_n([step["lost"] for step in steps]),
+    }
+    assert_close(window, one_by_one)
 
 
 @each_kind
@@ -293,10 +324,10 @@ def test_a_long_window_has_all_blocks_that_there_may_be():
 
 
 @each_kind
-def test_a_memory_that_is_carried_on_takes_one_loop_more(kind):
+def test_a_memory_that_is_carried_on_takes_no_loop_more(kind):
     program = training_step(kind, WINDOW, 3 * WINDOW, stateful=True)
 
-    assert len(loops_of(program)) == 2 * BLOCKS + 1
+    assert len(loops_of(program)) == 2 * BLOCKS
 
 
 def test_steps_of_unknown_number_have_one_loop_forward_and_one_backward():

@@ -151,10 +151,12 @@ def empty(architecture: Architecture, replicas: int, lanes: int) -> tuple[tf.Ten
     return tf.zeros([replicas, architecture.units, lanes]), tf.fill(memory_shape, EMPTY)
 
 
-def forward(architecture, weights, hidden, memory, tokens, *, rounding=False, noise=None):
-    """Log-probabilities, `[T, R, V, B]`, for tokens, `[R, B, T]`, the last hidden units, and the
-    actions taken."""
-    options = fused.Scan(architecture.topology, "sigmoid", rounding=rounding)
+def forward(architecture, weights, hidden, memory, tokens, *, noise=None, **options):
+    """Log-probabilities, `[T, R, V, B]`, for tokens, `[R, B, T]`, and the state after them.
+
+    `options` are those of a `fused.Scan`, which leaves the last memory out unless told otherwise.
+    """
+    options = fused.Scan(architecture.topology, "sigmoid", **options)
     if architecture.centred:
         weights = uncentred(weights)
     replicas, lanes, steps = tokens.shape
@@ -165,11 +167,11 @@ def forward(architecture, weights, hidden, memory, tokens, *, rounding=False, no
     projected = fused.steps_first(projected, steps)
     outside = ("kernel", "output_kernel", "output_bias")
     of_steps = {name: weight for name, weight in weights.items() if name not in outside}
-    hiddens, controls, _ = fused.scan(options, projected, hidden, memory, of_steps, noise)
+    hiddens, _, memory, _ = fused.scan(options, projected, hidden, memory, of_steps, noise)
     logits = tf.matmul(weights["output_kernel"], hiddens)
     if architecture.centred:
         logits += weights["output_bias"]
-    return tf.nn.log_softmax(logits, axis=2), tf.stop_gradient(hiddens[-1]), controls
+    return tf.nn.log_softmax(logits, axis=2), tf.stop_gradient(hiddens[-1]), memory
 
 
 @functools.cache
@@ -234,15 +236,20 @@ class Trainer:
         )
         with tf.GradientTape() as tape:
             tape.watch(state.weights)
-            predicted, hidden, controls = forward(
-                architecture, state.weights, hidden, memory, tokens, noise=noise
+            predicted, hidden, memory = forward(
+                architecture,
+                state.weights,
+                hidden,
+                memory,
+                tokens,
+                noise=noise,
+                last_memory=True,
             )
             entropies = _entropies(predicted, targets)
             deterministic = tf.cast(_time_first(deterministic), tf.float32)
             counted = deterministic if self.only_deterministic else tf.ones_like(deterministic)
             total = tf.reduce_sum(_mean(entropies, counted))
         gradients = self._clipped(tape.gradient(total, state.weights))
-        memory, _ = fused.advance(architecture.topology, memory, controls)
         state = self.step(state, gradients, learning_rates)
         state = state._replace(hidden=hidden, memory=memory)
         right = tf.cast(_is_right(predicted, targets), tf.float32)
