@@ -84,6 +84,11 @@ class MemoryRNN(keras.layers.RNN):
             self.states[1] = _growing_variable(self.states[1], type(self).__name__)
 
     def call(self, sequences, initial_state=None, mask=None, training=False):
+        if sequences.shape[1] == 0:
+            raise ValueError(
+                f"{type(self).__name__} expects sequences of at least one step, "
+                f"got shape {tuple(sequences.shape)}."
+            )
         self._starts_empty = initial_state is None and not self.stateful
         return super().call(sequences, initial_state, mask, training)
 

@@ -124,6 +124,15 @@ def test_token_ids_are_refused(kind):
 
 
 @each_kind
+@pytest.mark.parametrize("options", [{}, {"use_fused": False}, {"rounding": True}])
+def test_sequences_must_have_steps(kind, options):
+    with raises(
+        f"{kind.layer.__name__} expects sequences of at least one step, got shape (2, 0, 3)."
+    ):
+        kind.rnn(4, **options)(random(2, 0, FEATURES))
+
+
+@each_kind
 def test_number_of_features_must_not_change(kind):
     layer = kind.rnn(4)
     layer(random(2, 5, FEATURES))
