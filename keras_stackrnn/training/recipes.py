@@ -5,7 +5,7 @@ cores, right on every n up to 60, soft and rounded, and rounded on n = 200 and 1
 
     python train.py --task=anbn                      half a minute, as do anbncn to anbmcnm
     python train.py --task=memorize                  half a minute
-    python train.py --task=memorize --model=list     a minute and a half; anbn to anbmcnm less
+    python train.py --task=memorize --model=list     half a minute; anbn to anbmcnm less
     python train.py --task=binary_addition           six to twenty minutes; 17 of 21 seeds
     python train.py --task=anbncn --model=lstm --units=100 --layers=2
 
