@@ -135,7 +135,7 @@ class _Pass:
         blocks, backward_blocks = self.blocks(inputs)
         before = blocks[0]
         memory, hidden = inputs["memory"][:, before.start : before.stop], inputs["hidden"]
-        # In a list that is empty if nobody asks: XLA fails on loops that carry what never changes.
+        # In a list that is empty if nobody asks: loops that carry a constant may fail to compile.
         lost = [tf.zeros_like(memory[:, :1])] if self.options.last_memory else []
         arrays = self.arrays(inputs, ["hiddens", "controls"])
         # Each step reads what is projected, then writes its hidden units in the same place.
