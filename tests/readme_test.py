@@ -11,7 +11,7 @@ import tensorflow_datasets as tfds
 if keras.backend.backend() != "tensorflow":
     pytest.skip("the example trains with XLA on TensorFlow", allow_module_level=True)
 
-from keras_stackrnn import StackCell
+from keras_stackrnn import StackCell, StackRNN
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 EXAMPLE, *LATER_EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -51,6 +51,7 @@ ERRORS = {
     "token ids of shape `(32, 50)`": lambda: run(np.zeros((32, 50), "int32")),
     "integers of shape `(32, 50, 8)`": lambda: run(SEQUENCES.astype("int32")),
     "9 features after 8": lambda: run(np.zeros((32, 50, 9), "float32"), SEQUENCES),
+    "sequences of no steps, to the layer `StackRNN(40)`": lambda: StackRNN(40)(SEQUENCES[:, :0]),
     "a state of another size": lambda: run(SEQUENCES, initial_state=STATES),
 }
 
