@@ -6,10 +6,13 @@ import json
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from training_case import tiny_config
 
 from keras_stackrnn.evaluation import evaluate
+from keras_stackrnn.memory import EMPTY
 from keras_stackrnn.patterns import get
+from keras_stackrnn.training import population
 from keras_stackrnn.training.data import TrainingData
 from keras_stackrnn.training.search import NEVER, Figures, Search
 
@@ -60,9 +63,51 @@ def test_replicas_learn_as_if_they_were_alone(tmp_path, model):
     together, _ = arrays_after(search_of(tmp_path, population=2, **values), 2)
     alone, _ = arrays_after(search_of(tmp_path, population=1, **values), 2)
 
-    for name in ("weights/kernel", "weights/memory_kernel", "weights/control_kernel", "memory"):
+    for name in ("weights/kernel", "weights/memory_kernel", "weights/control_kernel"):
         np.testing.assert_allclose(together[name][0], alone[name][0], rtol=1e-3, atol=1e-5)
         assert np.any(together[name][1] != together[name][0])
+
+
+@pytest.mark.parametrize("model", ["stack", "list"])
+def test_an_episode_is_its_windows_one_after_the_other(tmp_path, model):
+    search = search_of(tmp_path, model=model, use_recurrent_kernel=True, action_noise=0.5)
+    config, trainer, state = search.config, search._trainer, search._state
+    windows, replicas, lanes = 3, config.population, config.lanes
+    rng = np.random.default_rng(0)
+    shape = (windows, replicas, lanes, config.window)
+    tokens, targets = (tf.constant(rng.integers(2, size=shape), tf.int32) for _ in range(2))
+    deterministic = tf.constant(rng.random(shape) < 0.5)
+    rates = tf.constant(rng.uniform(0.01, 0.1, (windows, replicas)), tf.float32)
+    seeds = tf.constant([[7, 1], [7, 2], [7, 3]])
+    logits = trainer.architecture.actions * config.memories
+
+    expected, carried, shares = state, population.empty(trainer.architecture, replicas, lanes), []
+    for i in range(windows):
+        noise = tf.random.stateless_normal([config.window, replicas, logits, lanes], seeds[i])
+        symbols = tokens[i], targets[i], deterministic[i]
+        expected, carried, share = trainer._update(
+            expected, carried, rates[i], config.action_noise * noise, *symbols
+        )
+        shares.append(share.numpy())
+    found, found_shares = trainer.read_episode(state, rates, seeds, tokens, targets, deterministic)
+
+    tf.nest.map_structure(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5), found, expected
+    )
+    np.testing.assert_allclose(found_shares, np.transpose(shares), rtol=1e-5)
+    assert np.any(carried[1].numpy() > EMPTY)
+
+
+def test_a_checkpoint_that_holds_memories_is_restored(tmp_path):
+    """Memories were kept between episodes once, though each begins with empty ones."""
+    search = search_of(tmp_path)
+    arrays, meta = copy.deepcopy(arrays_after(search, 1))
+    expected, _ = copy.deepcopy(arrays_after(search, 1))
+
+    search.restore({**arrays, "hidden": np.ones(3), "memory": np.ones(3)}, meta)
+    again, _ = arrays_after(search, 1)
+
+    np.testing.assert_array_equal(again["weights/kernel"], expected["weights/kernel"])
 
 
 @pytest.mark.parametrize(("mastery", "largest"), [(0.0, 4), (1.0, 2)])
@@ -95,7 +140,7 @@ def test_laggards_make_room_for_heirs_of_leaders(tmp_path):
     assert [replica["outcome"] for replica in meta["ended"]] == ["taken over"]
     assert len({*seeds, meta["ended"][0]["seed"]}) == 6
     assert meta["replicas"][1]["rate"] != meta["replicas"][2]["rate"] == 1
-    for name in ("weights/kernel", "means/kernel", "memory", "best/kernel"):
+    for name in ("weights/kernel", "means/kernel", "best/kernel"):
         np.testing.assert_array_equal(then[name][1], then[name][2])
         assert np.any(first[name][1] != first[name][2])
 

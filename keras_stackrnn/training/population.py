@@ -68,8 +68,6 @@ class State(NamedTuple):
     means: dict[str, tf.Tensor]
     squares: dict[str, tf.Tensor]
     ages: tf.Tensor
-    hidden: tf.Tensor
-    memory: tf.Tensor
 
 
 class Scores(NamedTuple):
@@ -101,17 +99,11 @@ def initial_weights(architecture: Architecture, seed: int, scale: float) -> dict
     }
 
 
-def new_state(architecture: Architecture, seeds: list[int], lanes: int, scale: float) -> State:
+def new_state(architecture: Architecture, seeds: list[int], scale: float) -> State:
     replicas = [initial_weights(architecture, seed, scale) for seed in seeds]
     weights = {name: tf.stack([replica[name] for replica in replicas]) for name in replicas[0]}
     zeros = {name: tf.zeros_like(weight) for name, weight in weights.items()}
-    return State(
-        weights,
-        zeros,
-        dict(zeros),
-        tf.zeros([len(seeds)]),
-        *empty(architecture, len(seeds), lanes),
-    )
+    return State(weights, zeros, dict(zeros), tf.zeros([len(seeds)]))
 
 
 def replace(state: State, replica: int, weights: dict[str, tf.Tensor]) -> State:
@@ -124,8 +116,6 @@ def replace(state: State, replica: int, weights: dict[str, tf.Tensor]) -> State:
         means=cleared(state.means),
         squares=cleared(state.squares),
         ages=_with_row(state.ages, replica, 0.0),
-        hidden=_with_row(state.hidden, replica, tf.zeros_like(state.hidden[0])),
-        memory=_with_row(state.memory, replica, tf.fill(state.memory.shape[1:], EMPTY)),
     )
 
 
@@ -181,7 +171,7 @@ def trainer(architecture: Architecture, **options) -> "Trainer":
 
 
 class Trainer:
-    """The compiled programs: an update of all replicas, a validation of all replicas.
+    """The compiled programs: an episode of all replicas, a validation of all replicas.
 
     Args:
         architecture: The models'.
@@ -209,41 +199,62 @@ class Trainer:
         self.clip_value = clip_value
         self.noise = noise
         self.only_deterministic = only_deterministic
-        self._compiled_update = side_by_side(self._update, axes=(0, 0, 1, None, 0, 0, 0))
+        read = side_by_side(self._read_group, axes=(0, 1, 2, 1, 1, 1))
+        self._read = tf.function(functools.partial(self._with_noise, read), autograph=False)
         self.validate = tf.function(self._validate, autograph=False, jit_compile=True)
 
-    def update(self, state, learning_rates, seed, is_first, tokens, targets, deterministic):
-        """One window of every lane, `[R, B, T]`, its state emptied before the first of several.
+    def read_episode(self, state, learning_rates, seeds, tokens, targets, deterministic):
+        """Takes all replicas through windows that follow one another, an update for each.
+
+        All windows are one call: no group of replicas waits for the others after each of them.
+
+        Args:
+            state: A `State`. Memories are not in it: they are empty before the first window.
+            learning_rates: `[W, R]`, for W windows.
+            seeds: `[W, 2]`, those of the noise.
+            tokens, targets, deterministic: `[W, R, B, T]`.
 
         Returns:
             The new state, and the share of the deterministic symbols that each replica got right
-            in spite of the noise, `[R]`.
+            in spite of the noise, `[R, W]`.
         """
-        replicas, lanes, steps = tokens.shape
-        logits = self.architecture.actions * self.architecture.memories
-        # XLA's program for it would take longer than all the rest of the update.
-        noise = self.noise * tf.random.stateless_normal([steps, replicas, logits, lanes], seed)
-        return self._compiled_update(
-            state, learning_rates, noise, is_first, tokens, targets, deterministic
-        )
+        return self._read(state, learning_rates, seeds, tokens, targets, deterministic)
 
-    def _update(self, state, learning_rates, noise, is_first, tokens, targets, deterministic):
-        architecture = self.architecture
-        nothing = empty(architecture, *tokens.shape[:2])
-        hidden, memory = (
-            tf.where(is_first, none, some)
-            for none, some in zip(nothing, (state.hidden, state.memory), strict=True)
+    def _with_noise(self, read, state, learning_rates, seeds, tokens, *symbols):
+        windows, replicas, lanes, steps = tokens.shape
+        shape = [steps, replicas, self.architecture.actions * self.architecture.memories, lanes]
+        # XLA's program for it would take longer than all the rest of the update.
+        noise = [tf.random.stateless_normal(shape, seeds[i]) for i in range(windows)]
+        return read(state, learning_rates, self.noise * tf.stack(noise), tokens, *symbols)
+
+    def _read_group(self, state, *windows):
+        """All that one group of replicas does, from what `_update` takes for each window."""
+        count, replicas, lanes, _ = windows[-1].shape
+
+        def step(i, state, carried, shares):
+            now = (tensor[i] for tensor in windows)
+            state, carried, share = self._update(state, carried, *now)
+            return i + 1, state, carried, shares.write(i, share)
+
+        _, state, _, shares = tf.while_loop(
+            lambda i, *_: i < count,
+            step,
+            (
+                0,
+                state,
+                empty(self.architecture, replicas, lanes),
+                tf.TensorArray(tf.float32, count),
+            ),
+            maximum_iterations=count,
         )
+        return state, tf.transpose(shares.stack())
+
+    def _update(self, state, carried, learning_rates, noise, tokens, targets, deterministic):
+        """One window of every lane, `[R, B, T]`; `carried` are the hidden units and memories."""
         with tf.GradientTape() as tape:
             tape.watch(state.weights)
-            predicted, hidden, memory = forward(
-                architecture,
-                state.weights,
-                hidden,
-                memory,
-                tokens,
-                noise=noise,
-                last_memory=True,
+            predicted, *carried = forward(
+                self.architecture, state.weights, *carried, tokens, noise=noise, last_memory=True
             )
             entropies = _entropies(predicted, targets)
             deterministic = tf.cast(_time_first(deterministic), tf.float32)
@@ -251,9 +262,8 @@ class Trainer:
             total = tf.reduce_sum(_mean(entropies, counted))
         gradients = self._clipped(tape.gradient(total, state.weights))
         state = self.step(state, gradients, learning_rates)
-        state = state._replace(hidden=hidden, memory=memory)
         right = tf.cast(_is_right(predicted, targets), tf.float32)
-        return state, _mean(right, deterministic)
+        return state, tuple(carried), _mean(right, deterministic)
 
     def _clipped(self, gradients):
         """Each replica's gradient cut to size; one that is not finite, to nothing."""

@@ -154,7 +154,6 @@ class Search:
         self._state = population.new_state(
             self._architecture,
             [replica.seed for replica in self._replicas],
-            config.lanes,
             config.initial_scale,
         )
         # The weights that `_Replica.best` belongs to, and those of the best one that has ended.
@@ -222,8 +221,6 @@ class Search:
             for name, tensor in getattr(self._state, group).items():
                 arrays[f"{group}/{name}"] = tensor.numpy()
         arrays["ages"] = self._state.ages.numpy()
-        arrays["hidden"] = self._state.hidden.numpy()
-        arrays["memory"] = self._state.memory.numpy()
         for name in self._best_weights:
             arrays[f"best/{name}"] = self._best_weights[name]
             arrays[f"champion/{name}"] = self._champion_weights[name]
@@ -247,8 +244,6 @@ class Search:
             group("means", tf.constant),
             group("squares", tf.constant),
             tf.constant(arrays["ages"]),
-            tf.constant(arrays["hidden"]),
-            tf.constant(arrays["memory"]),
         )
         self._best_weights = group("best", np.array)
         self._champion_weights = group("champion", np.array)
@@ -283,28 +278,28 @@ class Search:
         windows = self._stream.next_windows(config.episode)
         shape = (config.episode, config.population, config.lanes, config.window)
         tokens, targets, deterministic, _ = (array.reshape(shape) for array in windows)
-        for i in range(config.episode):
-            self._state, right = self._trainer.update(
-                self._state,
-                tf.constant([self._learning_rate(replica) for replica in self._replicas]),
-                tf.constant([config.seed, self._updates]),
-                tf.constant(i == 0),
-                *(tf.constant(array[i]) for array in (tokens, targets, deterministic)),
-            )
-            self._updates += 1
-            is_last = i == config.episode - 1
-            for replica, share in zip(self._replicas, right.numpy().tolist(), strict=True):
-                replica.age += 1
+        ahead = range(config.episode)
+        self._state, right = self._trainer.read_episode(
+            self._state,
+            tf.constant([[self._learning_rate(r, i) for r in self._replicas] for i in ahead]),
+            tf.constant([[config.seed, self._updates + i] for i in ahead]),
+            *(tf.constant(array) for array in (tokens, targets, deterministic)),
+        )
+        self._updates += config.episode
+        for replica, shares in zip(self._replicas, right.numpy().tolist(), strict=True):
+            replica.age += config.episode
+            for share in shares:
                 masters_it = replica.comes_on(share, config.mastery)
-                if masters_it and is_last and replica.lesson < len(self._lessons) - 1:
-                    replica.lesson, replica.lately = replica.lesson + 1, []
+            if masters_it and replica.lesson < len(self._lessons) - 1:
+                replica.lesson, replica.lately = replica.lesson + 1, []
 
-    def _learning_rate(self, replica: _Replica) -> float:
-        """With Adam constant for most of a life, then falling to a twentieth; with SGD as the
-        paper has it, halved whenever validation does not improve."""
+    def _learning_rate(self, replica: _Replica, ahead: int) -> float:
+        """That of a replica after `ahead` further updates: with Adam constant for most of a life,
+        then falling to a twentieth; with SGD as the paper has it, halved whenever validation does
+        not improve."""
         if self.config.optimizer == "sgd":
             return self.config.learning_rate * 0.5**replica.halvings
-        left = 1 - replica.age / self.config.lifetime
+        left = 1 - (replica.age + ahead) / self.config.lifetime
         cooled = min(1.0, max(0.05, left / self.config.cooling))
         return self.config.learning_rate * replica.rate * cooled
 
