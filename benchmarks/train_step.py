@@ -8,6 +8,10 @@ Inputs are random: 8 features for the toy tasks, about the size of their alphabe
 language model, the size of its embedding. All variants of a shape run in turn, round after round,
 and the medians are compared, so that whatever else the machine does meets all of them alike.
 
+`replicas` are independent models that train together, four steps in a call of their program, as the
+windows of an episode in the search. Beside them, as many runs one after another: a step a call, as
+`fit` has it and all layers here, and for comparison four.
+
 Prints a table and a JSON line for each variant, with symbols a second and the ratio to
 `keras.layers.LSTM` of the same units, batch and window. Takes about five minutes on two cores, most
 of them for compiling.
@@ -34,10 +38,13 @@ CAPACITY = 200
 LEARNING_RATE = 0.01
 
 WARM_UPS = 3
-STEPS_A_ROUND = 4  # enough for a timing of some milliseconds
+STEPS_A_ROUND = 16  # so that the first of them, which finds cold caches, hardly counts
 
 REPLICAS = 32
 REPLICA_BATCH = 8
+EPISODE = 4  # steps in a call of the population's program
+RUNS, RUNS_BY_EPISODE = f"{REPLICAS} runs", f"{REPLICAS} runs, {EPISODE} steps a call"
+TOGETHER = f"{REPLICAS} replicas"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +73,7 @@ SHAPES = {
     "language_model": Shape(*(100, 60, 30, 32, 100, True), {("StackRNN", "LSTM"): 1.0}),
     "replicas": Shape(
         *(40, 10, 5, REPLICA_BATCH, 8, False),
-        {(f"{REPLICAS} replicas", f"{REPLICAS} runs"): 4.0},
+        {(TOGETHER, RUNS): 4.0},
     ),
 }
 
@@ -107,10 +114,16 @@ def step_of_layer(layer, shape: Shape):
     return compiled_step(lambda: layer(inputs, training=True), weights)
 
 
-def step_of_population(replicas: int, shape: Shape):
-    """The kernels with a replica axis: so many independent models trained together."""
+def step_of_population(replicas: int, windows: int, shape: Shape):
+    """The kernels with a replica axis: so many independent models trained together.
+
+    Args:
+        replicas: Number of models.
+        windows: Steps in one call of the program, each with inputs of its own.
+        shape: Their shape.
+    """
     kind = topology.Stack(num_actions=2, read_depth=2)
-    inputs = tf.random.normal([replicas, shape.features, WINDOW * shape.batch])
+    inputs = tf.random.normal([windows, replicas, shape.features, WINDOW * shape.batch])
     weights = {
         name: tf.Variable(tf.random.normal([replicas, *sizes], stddev=0.1))
         for name, sizes in (
@@ -132,18 +145,31 @@ def step_of_population(replicas: int, shape: Shape):
                 tf.fill([group, CAPACITY, shape.stacks * shape.batch], EMPTY),
                 {name: weights[name] for name in ("memory_kernel", "control_kernel")},
             )
-            losses = tf.reduce_mean(tf.square(hiddens), axis=[0, 2, 3])
+            # Over time first: XLA adds whole steps faster than what lies apart within them.
+            losses = tf.reduce_mean(tf.reduce_mean(tf.square(hiddens), axis=0), axis=[1, 2])
         gradients = tape.gradient(losses, weights)
         return losses, {name: w - LEARNING_RATE * gradients[name] for name, w in weights.items()}
 
+    def updates(inputs, weights):
+        """The losses of a call's last step, and the weights after it."""
+        if windows == 1:
+            return update(inputs[0], weights)
+        _, losses, weights = tf.while_loop(
+            lambda i, *_: i < windows,
+            lambda i, losses, weights: (i + 1, *update(inputs[i], weights)),
+            (0, tf.zeros(inputs.shape[1:2]), weights),
+            maximum_iterations=windows,
+        )
+        return losses, weights
+
     is_alone = replicas == 1
-    update_all = update if is_alone else side_by_side(update, axes=(0, 0))
+    updates_of_all = updates if is_alone else side_by_side(updates, axes=(1, 0))
 
     # A model alone is fastest as one XLA program, the assignments included.
     @tf.function(jit_compile=is_alone)
     def step():
         values = {name: tf.convert_to_tensor(weight) for name, weight in weights.items()}
-        losses, updated = update_all(inputs, values)
+        losses, updated = updates_of_all(inputs, values)
         for name, weight in weights.items():
             weight.assign(updated[name])
         return losses
@@ -161,8 +187,9 @@ def steps_of(name: str) -> dict:
     # A run of its own calls one program again and again, and costs the same whichever of the 32.
     return {
         "LSTM": (step_of_layer(layers_of(shape)["LSTM"], shape), 1),
-        f"{REPLICAS} runs": (step_of_population(1, shape), REPLICAS),
-        f"{REPLICAS} replicas": (step_of_population(REPLICAS, shape), 1),
+        RUNS: (step_of_population(1, 1, shape), REPLICAS),
+        RUNS_BY_EPISODE: (step_of_population(1, EPISODE, shape), REPLICAS / EPISODE),
+        TOGETHER: (step_of_population(REPLICAS, EPISODE, shape), 1 / EPISODE),
     }
 
 
@@ -174,7 +201,7 @@ def seconds_a_step(steps: dict, rounds: int) -> dict[str, float]:
     for _ in range(rounds):
         for variant, (step, calls) in steps.items():
             start = time.perf_counter()
-            for _ in range(STEPS_A_ROUND * calls):
+            for _ in range(round(STEPS_A_ROUND * calls)):
                 loss = step()
             loss.numpy()
             seconds[variant].append((time.perf_counter() - start) / STEPS_A_ROUND)
@@ -209,14 +236,14 @@ def measure(name: str, rounds: int) -> list[dict]:
 
 
 def print_table(rows: list[dict]) -> None:
-    print(f"{'shape':<16} {'variant':<18} {'ms':>9} {'symbols/s':>11} {'to LSTM':>8}  required")
+    print(f"{'shape':<16} {'variant':<24} {'ms':>9} {'symbols/s':>11} {'to LSTM':>8}  required")
     for row in rows:
         required = ", ".join(
             f"{goal['reached']} to {slower} (at least {goal['ratio']})"
             for slower, goal in row.get("required", {}).items()
         )
         print(
-            f"{row['shape']:<16} {row['variant']:<18} {row['milliseconds']:>9.2f} "
+            f"{row['shape']:<16} {row['variant']:<24} {row['milliseconds']:>9.2f} "
             f"{row['symbols_a_second']:>11,} {row['ratio_to_lstm']:>8.2f}  {required}"
         )
 
