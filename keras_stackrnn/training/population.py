@@ -62,7 +62,7 @@ class Architecture:
 
 
 class State(NamedTuple):
-    """All that an update changes. `means` and `squares` are Adam's, `ages` count its updates."""
+    """All that lasts beyond an episode. `means` and `squares` are Adam's, `ages` count updates."""
 
     weights: dict[str, tf.Tensor]
     means: dict[str, tf.Tensor]
