@@ -10,7 +10,7 @@ and the medians are compared, so that whatever else the machine does meets all o
 
 `replicas` are independent models that train together, four steps in a call of their program, as the
 windows of an episode in the search. Beside them, as many runs one after another: a step a call, as
-`fit` has it and all layers here, and for comparison four.
+`fit` has it and all layers here, and four, which are on equal terms with the replicas.
 
 Prints a table and a JSON line for each variant, with symbols a second and the ratio to
 `keras.layers.LSTM` of the same units, batch and window. Takes about three minutes on two cores.
@@ -72,7 +72,7 @@ SHAPES = {
     "language_model": Shape(*(100, 60, 30, 32, 100, True), {("StackRNN", "LSTM"): 1.0}),
     "replicas": Shape(
         *(40, 10, 5, REPLICA_BATCH, 8, False),
-        {(TOGETHER, RUNS): 4.0},
+        {(TOGETHER, RUNS): 4.0, (TOGETHER, RUNS_BY_EPISODE): 4.0},
     ),
 }
 
