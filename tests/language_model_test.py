@@ -222,14 +222,15 @@ def test_the_best_model_is_the_one_that_was_measured(trained):
 
 @pytest.mark.usefixtures("eagerly")
 def test_the_learning_rate_rises_and_then_falls_to_nothing():
-    training = training_of("rnn", learning_rate=0.5, epochs=10, updates_a_round=1)
+    short = {"lanes": 2, "window": 1, "epochs": 1, "updates_a_round": 1}
+    training = training_of("rnn", learning_rate=0.5, **short)
     rates = []
     while not training.done:
         rates.append(training.status().learning_rate)
         training.advance()
-    assert len(rates) == 230
-    fall = 0.5 * (1 - np.arange(230) / 230)
-    np.testing.assert_allclose(rates, [fall[0] / 2.3, fall[1] * 2 / 2.3, *fall[2:]])
+    assert len(rates) == 278
+    fall = 0.5 * (1 - np.arange(278) / 278)
+    np.testing.assert_allclose(rates, [fall[0] / 2.78, fall[1] * 2 / 2.78, *fall[2:]])
     assert training.status().learning_rate == 0
 
 
