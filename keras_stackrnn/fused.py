@@ -293,31 +293,37 @@ class _Pass:
             if name in inputs
         }
 
-        # Each step is handed its controls: where XLA looks them up while it works on the rows, it
-        # does so for every number anew and cannot work on several numbers at a time. (The first
-        # step of all hands on some that no step takes.)
-        def step(t, controls, d_state, arrays):
-            d_state, now = self.backward_step(
-                block,
-                transposed,
-                record["hiddens"][t],
-                controls,
-                record["rows"][t - block.begin],
-                d_hiddens[t],
-                d_state,
-            )
-            return t - 1, record["controls"][t - 1], d_state, _write(arrays, t, now)
+        def looked_up(t):
+            return {
+                "hidden": record["hiddens"][t],
+                "controls": record["controls"][t],
+                "memory": record["rows"][t - block.begin],
+                "d_hidden": d_hiddens[t],
+            }
+
+        # Where XLA looks numbers up while it works on the rows, in more than one place of what it
+        # looks up, it does so for every number anew and cannot work on several at a time. So each
+        # step is handed such tensors. (The first step of all hands on some that no step takes.)
+        names = ["controls", "memory"] if self.topology.has_no_op else ["controls"]
+
+        def handed(t):
+            return {name: looked_up(t)[name] for name in names}
+
+        def step(t, given, d_state, arrays):
+            given = {**looked_up(t), **given}
+            d_state, now = self.backward_step(block, transposed, d_state, **given)
+            return t - 1, handed(t - 1), d_state, _write(arrays, t, now)
 
         last = block.end - 1
         _, _, d_state, arrays = tf.while_loop(
             lambda t, *_: t >= block.begin,
             step,
-            (last, record["controls"][last], d_state, arrays),
+            (last, handed(last), d_state, arrays),
             maximum_iterations=block.steps,
         )
         return d_state, arrays
 
-    def backward_step(self, block, transposed, hidden, controls, memory, d_hidden, d_state):
+    def backward_step(self, block, transposed, d_state, *, hidden, controls, memory, d_hidden):
         topology, d_memory = self.topology, d_state["memory"]
         weights, value = split_controls(controls)
 

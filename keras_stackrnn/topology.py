@@ -9,7 +9,13 @@ import dataclasses
 
 import tensorflow as tf
 
-from keras_stackrnn.memory import EMPTY, list_head, list_read_positions
+from keras_stackrnn.memory import (
+    EMPTY,
+    LIST_ACTIONS,
+    STACK_ACTIONS,
+    list_head,
+    list_read_positions,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +28,11 @@ class Topology:
 
     num_actions: int
     read_depth: int
+
+    @property
+    def has_no_op(self) -> bool:
+        """Whether one of the actions leaves the memory as it is."""
+        return self.num_actions == len(self.actions)
 
     def within_reach(self, rows: int, reach: int) -> tuple[int, int]:
         """The rows, as a slice, that come to the head or its readers within `reach` moves."""
@@ -45,6 +56,8 @@ class Topology:
 
 class Stack(Topology):
     """Row 0 is the top."""
+
+    actions = STACK_ACTIONS
 
     def head(self, rows):
         return 0
@@ -85,6 +98,8 @@ class Stack(Topology):
 
 class List(Topology):
     """The head is in the middle; rows run from left to right."""
+
+    actions = LIST_ACTIONS
 
     def head(self, rows):
         return list_head(rows)
