@@ -293,32 +293,31 @@ class _Pass:
             if name in inputs
         }
 
-        def looked_up(t):
-            return {
-                "hidden": record["hiddens"][t],
-                "controls": record["controls"][t],
-                "memory": record["rows"][t - block.begin],
-                "d_hidden": d_hiddens[t],
-            }
+        look_up = {
+            "hidden": lambda t: record["hiddens"][t],
+            "controls": lambda t: record["controls"][t],
+            "memory": lambda t: record["rows"][t - block.begin],
+            "d_hidden": lambda t: d_hiddens[t],
+        }
+        # What is looked up while XLA works on the rows, and used in more than one place there, is
+        # looked up anew for every number, which keeps XLA from working on several at a time. So
+        # each step is handed it: the controls, and the rows where NO-OP uses them as they are and
+        # other actions moved. (The first step of all hands on some that no step takes.)
+        handed_on = ["controls", "memory"] if self.topology.has_no_op else ["controls"]
 
-        # Where XLA looks numbers up while it works on the rows, in more than one place of what it
-        # looks up, it does so for every number anew and cannot work on several at a time. So each
-        # step is handed such tensors. (The first step of all hands on some that no step takes.)
-        names = ["controls", "memory"] if self.topology.has_no_op else ["controls"]
+        def hand_on(t):
+            return {name: look_up[name](t) for name in handed_on}
 
-        def handed(t):
-            return {name: looked_up(t)[name] for name in names}
-
-        def step(t, given, d_state, arrays):
-            given = {**looked_up(t), **given}
-            d_state, now = self.backward_step(block, transposed, d_state, **given)
-            return t - 1, handed(t - 1), d_state, _write(arrays, t, now)
+        def step(t, handed, d_state, arrays):
+            others = {name: at(t) for name, at in look_up.items() if name not in handed}
+            d_state, now = self.backward_step(block, transposed, d_state, **handed, **others)
+            return t - 1, hand_on(t - 1), d_state, _write(arrays, t, now)
 
         last = block.end - 1
         _, _, d_state, arrays = tf.while_loop(
             lambda t, *_: t >= block.begin,
             step,
-            (last, handed(last), d_state, arrays),
+            (last, hand_on(last), d_state, arrays),
             maximum_iterations=block.steps,
         )
         return d_state, arrays

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_stackrnn import fused, topology
-from keras_stackrnn.memory import EMPTY, LIST_ACTIONS, STACK_ACTIONS
+from keras_stackrnn.memory import EMPTY
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.side_by_side import side_by_side
 from keras_stackrnn.training.centring import uncentred
@@ -37,13 +37,12 @@ class Architecture:
 
     @property
     def actions(self) -> int:
-        names = STACK_ACTIONS if self.kind == "stack" else LIST_ACTIONS
-        return len(names) if self.no_op else len(names) - 1
+        return self.topology.num_actions
 
     @property
     def topology(self) -> topology.Topology:
         kind = topology.Stack if self.kind == "stack" else topology.List
-        return kind(self.actions, self.read_depth)
+        return kind(len(kind.actions) - (not self.no_op), self.read_depth)
 
     def weight_shapes(self) -> dict[str, tuple[int, int]]:
         """The shapes of one replica's weights, as the kernels take them."""
