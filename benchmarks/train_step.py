@@ -28,9 +28,11 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import tensorflow as tf
 
-from keras_stackrnn import ListRNN, StackCell, StackRNN, fused, topology
-from keras_stackrnn.memory import EMPTY
-from keras_stackrnn.side_by_side import side_by_side
+from keras_stackrnn import ListRNN, StackCell, StackRNN
+from keras_stackrnn.kernels import scan as fused
+from keras_stackrnn.kernels import topology
+from keras_stackrnn.kernels.replica_groups import replica_groups
+from keras_stackrnn.memories.soft import EMPTY
 
 WINDOW = 50
 CAPACITY = 200
@@ -162,7 +164,7 @@ def step_of_population(replicas: int, windows: int, shape: Shape):
         return losses, weights
 
     is_alone = replicas == 1
-    updates_of_all = updates if is_alone else side_by_side(updates, axes=(0, 0))
+    updates_of_all = updates if is_alone else replica_groups(updates, axes=(0, 0))
 
     # A model alone is fastest as one XLA program, the assignments included.
     @tf.function(jit_compile=is_alone)

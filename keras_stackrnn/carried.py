@@ -7,7 +7,7 @@ from them (`return_state`), and for a memory both are dear. Here no gradient lea
 import keras
 import tensorflow as tf
 
-from keras_stackrnn import fused_layer
+from keras_stackrnn.layers import whole_sequences as fused_layer
 from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
 
 

@@ -3,10 +3,10 @@
 import keras
 from keras import ops
 
-from keras_stackrnn.list_rnn import ListRNN
-from keras_stackrnn.recurrent_cell import require_positive_integer
-from keras_stackrnn.srcn_cell import SRCNCell
-from keras_stackrnn.stack_rnn import StackRNN
+from keras_stackrnn.layers.list_rnn import ListRNN
+from keras_stackrnn.layers.recurrent_cell import require_positive_integer
+from keras_stackrnn.layers.srcn_cell import SRCNCell
+from keras_stackrnn.layers.stack_rnn import StackRNN
 
 MEMORY_KINDS = ("stack", "list")
 KINDS = (*MEMORY_KINDS, "rnn", "lstm", "srcn")

@@ -47,7 +47,7 @@ def fresh_keras():
 @pytest.fixture(scope="module")
 def one_block_of_steps():
     """The kernels take all steps in one block: XLA needs seconds for each, whatever is tested."""
-    from keras_stackrnn import fused
+    from keras_stackrnn.kernels import scan as fused
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fused, "SHORTEST_BLOCK", 1_000_000)

@@ -18,7 +18,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 from keras_stackrnn.export.memories import SHALLOW
 from keras_stackrnn.export.warmup import RECORDS
-from keras_stackrnn.memory import EMPTY, action_weights
+from keras_stackrnn.memories.soft import EMPTY, action_weights
 from keras_stackrnn.models import MEMORY_KINDS
 
 WITH_MEMORY = [name for name in CASES if name not in ("rnn", "lstm", "srcn")]

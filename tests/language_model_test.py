@@ -41,7 +41,7 @@ def model_of(kind, **options):
     return model
 
 
-def test_lanes_read_the_text_side_by_side_in_its_order():
+def test_lanes_read_the_text_replica_groups_in_its_order():
     lanes = Lanes(np.arange(1, 61), 0, lanes=3, window=5, seed=0)
     assert lanes.windows == 4
     windows = [lanes.window(0, number) for number in range(4)]

@@ -17,7 +17,7 @@ if keras.backend.backend() != "tensorflow":
 import tensorflow as tf
 from layer_case import FEATURES, fused_and_loop, in_rows, states_of
 
-from keras_stackrnn import fused
+from keras_stackrnn.kernels import scan as fused
 
 PRECISIONS = {
     "graph": ("float64", {"rtol": 1e-9, "atol": 1e-11}),

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from keras import ops
 from test_case import each_kind, to_numpy
 
-from keras_stackrnn import memory
+from keras_stackrnn.memories import soft as memory
 
 UPDATE = {"stack": memory.stack_update, "list": memory.list_update}
 READ = {"stack": memory.stack_read, "list": memory.list_read}

@@ -16,7 +16,7 @@ if keras.backend.backend() != "tensorflow":
 import tensorflow as tf
 from layer_case import FEATURES, fused_and_loop, in_rows, states_of
 
-from keras_stackrnn import pointer
+from keras_stackrnn.kernels import pointer
 
 
 @st.composite

@@ -22,7 +22,7 @@ from test_case import (
     to_numpy,
 )
 
-from keras_stackrnn.srcn_cell import SRCNCell
+from keras_stackrnn.layers.srcn_cell import SRCNCell
 
 FEATURES = 3
 

@@ -11,7 +11,8 @@ from trace_case import counter, one_hot_model
 if keras.backend.backend() != "tensorflow":
     pytest.skip("pointers need TensorFlow", allow_module_level=True)
 
-from keras_stackrnn import StackCell, pointer, trace
+from keras_stackrnn import StackCell, trace
+from keras_stackrnn.kernels import pointer
 from keras_stackrnn.trace.record import MemoryTrace, nearest
 from keras_stackrnn.trace.replay import replay
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from training_case import tiny_config
 
 from keras_stackrnn.evaluation import evaluate
-from keras_stackrnn.memory import EMPTY
+from keras_stackrnn.memories.soft import EMPTY
 from keras_stackrnn.patterns import get
 from keras_stackrnn.training import population
 from keras_stackrnn.training.data import TrainingData

@@ -17,9 +17,9 @@ import tensorflow as tf
 from keras_stackrnn.export.memories import memory_of
 from keras_stackrnn.export.require import require, require_none
 from keras_stackrnn.export.tensors import transposed
-from keras_stackrnn.fused_layer import topology_of
-from keras_stackrnn.memory import EMPTY, unflatten
-from keras_stackrnn.srcn_cell import SRCNCell
+from keras_stackrnn.layers.srcn_cell import SRCNCell
+from keras_stackrnn.layers.whole_sequences import topology_of
+from keras_stackrnn.memories.soft import EMPTY, unflatten
 
 
 class PlainLayer:

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_stackrnn.export.tensors import longest, transposed
-from keras_stackrnn.fused_layer import topology_of
-from keras_stackrnn.memory import EMPTY, action_weights, list_head
-from keras_stackrnn.pointer import Heap
+from keras_stackrnn.kernels.pointer import Heap
+from keras_stackrnn.layers.whole_sequences import topology_of
+from keras_stackrnn.memories.soft import EMPTY, action_weights, list_head
 
 _LIST_NO_OP = 3
 # Rows that a step goes over in less time than the operations take that piles need more.

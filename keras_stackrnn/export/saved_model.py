@@ -11,8 +11,8 @@ from keras_stackrnn.export.signatures import Signatures
 from keras_stackrnn.export.symbols import Symbols
 from keras_stackrnn.export.versions import write_version
 from keras_stackrnn.export.warmup import write_warmup_records
+from keras_stackrnn.layers.recurrent_cell import require_positive_integer
 from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
-from keras_stackrnn.recurrent_cell import require_positive_integer
 
 DESCRIPTION = Path("assets.extra") / "model.json"
 

@@ -9,7 +9,7 @@ from keras_stackrnn.export.reader import Reader, loop
 from keras_stackrnn.export.require import listed, require, require_none
 from keras_stackrnn.export.symbols import Symbols
 from keras_stackrnn.export.tensors import longest, softmax, transposed
-from keras_stackrnn.memory import EMPTY
+from keras_stackrnn.memories.soft import EMPTY
 
 TOP_SYMBOLS = 10
 # Of one text, and of all texts of a request: a small request cannot take all of a server's memory.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_stackrnn.memory import EMPTY
+from keras_stackrnn.memories.soft import EMPTY
 from keras_stackrnn.trace.record import MemoryTrace, Trace, replays
 from keras_stackrnn.trace.wording import (
     SIGNS,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_stackrnn.memory import EMPTY, list_head
+from keras_stackrnn.memories.soft import EMPTY, list_head
 
 
 def tops_and_losses(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_stackrnn.memory import EMPTY, list_read_positions
+from keras_stackrnn.memories.soft import EMPTY, list_read_positions
 from keras_stackrnn.trace.piles import tops_and_losses
 from keras_stackrnn.trace.replay import Replay, replay
 

@@ -7,8 +7,8 @@ import keras
 import numpy as np
 from keras import ops, tree
 
-from keras_stackrnn.memory_cell import MemoryCell
-from keras_stackrnn.memory_rnn import MemoryRNN
+from keras_stackrnn.layers.memory_cell import MemoryCell
+from keras_stackrnn.layers.memory_rnn import MemoryRNN
 from keras_stackrnn.trace.record import MemoryTrace, nearest
 
 
@@ -101,7 +101,7 @@ class Recorder:
 
     def _point(self, layer: MemoryRNN, sequences, initial_state):
         """What the layer's fused loop does when it rounds, watched."""
-        from keras_stackrnn import pointer
+        from keras_stackrnn.kernels import pointer
 
         watched = self._watched_cell(layer.cell)
         if layer.go_backwards:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from keras import ops
 
-from keras_stackrnn import memory
-from keras_stackrnn.memory import EMPTY
+from keras_stackrnn.memories import soft as memory
+from keras_stackrnn.memories.soft import EMPTY
 
 _ROUNDING_ERROR = 1e-6
 

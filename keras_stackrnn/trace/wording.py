@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_stackrnn.memory import EMPTY
+from keras_stackrnn.memories.soft import EMPTY
 from keras_stackrnn.trace.record import MemoryTrace, Trace
 
 # What stands for an action where there is little room.

@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_stackrnn import fused, topology
-from keras_stackrnn.memory import EMPTY
+from keras_stackrnn.kernels import scan as fused
+from keras_stackrnn.kernels import topology
+from keras_stackrnn.kernels.replica_groups import replica_groups
+from keras_stackrnn.memories.soft import EMPTY
 from keras_stackrnn.models import NextSymbolModel
-from keras_stackrnn.side_by_side import side_by_side
 from keras_stackrnn.training.centring import uncentred
 
 
@@ -198,7 +199,7 @@ class Trainer:
         self.clip_value = clip_value
         self.noise = noise
         self.only_deterministic = only_deterministic
-        read = side_by_side(self._read_group, axes=(0, 1, 2, 1, 1, 1))
+        read = replica_groups(self._read_group, axes=(0, 1, 2, 1, 1, 1))
         self._read = tf.function(functools.partial(self._with_noise, read), autograph=False)
         self.validate = tf.function(self._validate, autograph=False, jit_compile=True)
 

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from keras_stackrnn.memory import EMPTY
+from keras_stackrnn.memories.soft import EMPTY
 from keras_stackrnn.trace.figures import style
 from keras_stackrnn.trace.record import MemoryTrace, Trace
 from keras_stackrnn.trace.wording import (

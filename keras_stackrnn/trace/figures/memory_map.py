@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from keras_stackrnn.memory import EMPTY
+from keras_stackrnn.memories.soft import EMPTY
 from keras_stackrnn.trace.figures import style
 from keras_stackrnn.trace.figures.action_map import short_number
 from keras_stackrnn.trace.record import MemoryTrace, Trace

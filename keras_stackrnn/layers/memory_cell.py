@@ -4,8 +4,8 @@ import inspect
 
 from keras import ops
 
-from keras_stackrnn import memory
-from keras_stackrnn.recurrent_cell import RecurrentCell, add_bias, require_positive_integer
+from keras_stackrnn.layers.recurrent_cell import RecurrentCell, add_bias, require_positive_integer
+from keras_stackrnn.memories import soft as memory
 
 
 class MemoryCell(RecurrentCell):

@@ -2,8 +2,8 @@
 
 import keras
 
-from keras_stackrnn import memory
-from keras_stackrnn.memory_cell import MemoryCell
+from keras_stackrnn.layers.memory_cell import MemoryCell
+from keras_stackrnn.memories import soft as memory
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_stackrnn.recurrent_cell import RecurrentCell, add_bias, require_positive_integer
+from keras_stackrnn.layers.recurrent_cell import RecurrentCell, add_bias, require_positive_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_stackrnn.memory import EMPTY, LIST_ACTIONS, STACK_ACTIONS, list_head
-from keras_stackrnn.topology import dimensions
+from keras_stackrnn.kernels.topology import dimensions
+from keras_stackrnn.memories.soft import EMPTY, LIST_ACTIONS, STACK_ACTIONS, list_head
 
 # How many steps are taken between two looks at whether the arrays are still large enough.
 CHUNK = 1024

@@ -3,10 +3,11 @@
 import keras
 import tensorflow as tf
 
-from keras_stackrnn import fused, pointer, topology
-from keras_stackrnn.memory import EMPTY
-from keras_stackrnn.refusal import refuse_if_too_large
-from keras_stackrnn.topology import dimensions, row_count
+from keras_stackrnn.kernels import pointer, topology
+from keras_stackrnn.kernels import scan as fused
+from keras_stackrnn.kernels.topology import dimensions, row_count
+from keras_stackrnn.layers.memory_budget import refuse_if_too_large
+from keras_stackrnn.memories.soft import EMPTY
 
 
 def run(cell, sequences, states, *, starts_empty, training, keep_state, differentiate_state):

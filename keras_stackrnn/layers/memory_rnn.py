@@ -5,9 +5,9 @@ import types
 import keras
 from keras import ops
 
-from keras_stackrnn.memory import EMPTY
-from keras_stackrnn.memory_cell import MemoryCell
-from keras_stackrnn.refusal import refuse_if_too_large
+from keras_stackrnn.layers.memory_budget import refuse_if_too_large
+from keras_stackrnn.layers.memory_cell import MemoryCell
+from keras_stackrnn.memories.soft import EMPTY
 
 FUSED_ACTIVATIONS = ("sigmoid", "tanh", "relu", "linear")
 
@@ -128,7 +128,7 @@ class MemoryRNN(keras.layers.RNN):
         return None
 
     def _fused_loop(self, sequences, initial_state, mask, training):
-        from keras_stackrnn import fused_layer
+        from keras_stackrnn.layers import whole_sequences as fused_layer
 
         if self.go_backwards:
             sequences = ops.flip(sequences, axis=1)
@@ -178,7 +178,7 @@ class MemoryRNN(keras.layers.RNN):
             return states
         import tensorflow as tf
 
-        from keras_stackrnn import fused_layer
+        from keras_stackrnn.layers import whole_sequences as fused_layer
 
         if not (tf.executing_eagerly() or self.stateful):
             return states

@@ -9,7 +9,7 @@ stacks. Layers without one of our cells keep Keras' own behaviour.
 import keras
 from keras import tree
 
-from keras_stackrnn.memory_cell import MemoryCell
+from keras_stackrnn.layers.memory_cell import MemoryCell
 
 _keras_reset_state = keras.layers.RNN.reset_state
 

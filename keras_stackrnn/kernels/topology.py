@@ -9,7 +9,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from keras_stackrnn.memory import (
+from keras_stackrnn.memories.soft import (
     EMPTY,
     LIST_ACTIONS,
     STACK_ACTIONS,

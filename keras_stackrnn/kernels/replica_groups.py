@@ -14,7 +14,7 @@ import tensorflow as tf
 GROUPS = 4
 
 
-def side_by_side(function, axes):
+def replica_groups(function, axes):
     """A compiled `function` that takes a few groups of the replicas at a time.
 
     Args:

@@ -10,7 +10,7 @@ if keras.backend.backend() != "tensorflow":
 
 import tensorflow as tf
 
-from keras_stackrnn.side_by_side import GROUPS, side_by_side
+from keras_stackrnn.kernels.replica_groups import GROUPS, replica_groups
 
 
 def update(state, noise, is_first):
@@ -31,7 +31,7 @@ def arguments(replicas):
 def test_groups_give_what_all_replicas_give_at_once(replicas, is_first):
     inputs = (*arguments(replicas), tf.constant(is_first))
 
-    results = side_by_side(update, axes=(0, 1, None))(*inputs)
+    results = replica_groups(update, axes=(0, 1, None))(*inputs)
 
     expected = update(*inputs)
     tf.nest.assert_same_structure(results, expected)
@@ -46,11 +46,11 @@ def test_all_groups_are_one_program():
         shapes.append((state["weights"].shape[0], noise.shape[1]))
         return update(state, noise, tf.constant(False))
 
-    side_by_side(traced, axes=(0, 1))(*arguments(3 * GROUPS))
+    replica_groups(traced, axes=(0, 1))(*arguments(3 * GROUPS))
 
     assert shapes == [(3, 3)]
 
 
 def test_something_must_have_replicas():
     with pytest.raises(ValueError, match="replica axis"):
-        side_by_side(tf.identity, axes=(None,))(tf.zeros(3))
+        replica_groups(tf.identity, axes=(None,))(tf.zeros(3))

@@ -24,8 +24,8 @@ import dataclasses
 
 import tensorflow as tf
 
-from keras_stackrnn.memory import EMPTY
-from keras_stackrnn.topology import Topology, dimensions, pad_rows, row_count
+from keras_stackrnn.kernels.topology import Topology, dimensions, pad_rows, row_count
+from keras_stackrnn.memories.soft import EMPTY
 
 # More blocks, or shorter ones, touch fewer rows but start more loops and take longer to compile.
 BLOCKS = 5

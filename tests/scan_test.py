@@ -14,8 +14,9 @@ if keras.backend.backend() != "tensorflow":
 
 import tensorflow as tf
 
-from keras_stackrnn import fused, topology
-from keras_stackrnn.memory import EMPTY
+from keras_stackrnn.kernels import scan as fused
+from keras_stackrnn.kernels import topology
+from keras_stackrnn.memories.soft import EMPTY
 
 STEPS, REPLICAS, UNITS, BATCH, MEMORIES, ROWS, READ_DEPTH = 7, 3, 4, 2, 2, 6, 2
 

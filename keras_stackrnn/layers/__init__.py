@@ -1,0 +1,1 @@
+"""The cells and the whole-sequence layers, as Keras users meet them."""

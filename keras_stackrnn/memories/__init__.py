@@ -1,0 +1,1 @@
+"""What memories are: their actions, and what these do to rows of elements."""
