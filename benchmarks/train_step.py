@@ -29,9 +29,11 @@ import keras
 import tensorflow as tf
 
 from keras_stackrnn import ListRNN, StackCell, StackRNN
-from keras_stackrnn.kernels import scan as fused
-from keras_stackrnn.kernels import topology
+from keras_stackrnn.kernels.lanes import steps_first
 from keras_stackrnn.kernels.replica_groups import replica_groups
+from keras_stackrnn.kernels.scan import Scan, scan
+from keras_stackrnn.memories import STACK
+from keras_stackrnn.memories.layout import MemoryLayout
 from keras_stackrnn.memories.soft import EMPTY
 
 WINDOW = 50
@@ -123,14 +125,14 @@ def step_of_population(replicas: int, windows: int, shape: Shape):
         windows: Steps in one call of the program, each with inputs of its own.
         shape: Their shape.
     """
-    kind = topology.Stack(num_actions=2, read_depth=2)
+    layout = MemoryLayout(STACK.using(no_op=False), read_depth=2)
     inputs = tf.random.normal([replicas, windows, shape.features, WINDOW * shape.batch])
     weights = {
         name: tf.Variable(tf.random.normal([replicas, *sizes], stddev=0.1))
         for name, sizes in (
             ("kernel", (shape.units, shape.features)),
-            ("memory_kernel", (shape.units, kind.read_depth * shape.stacks)),
-            ("control_kernel", (kind.num_actions * shape.stacks, shape.units)),
+            ("memory_kernel", (shape.units, layout.read_depth * shape.stacks)),
+            ("control_kernel", (layout.controls * shape.stacks, shape.units)),
         )
     }
 
@@ -139,9 +141,9 @@ def step_of_population(replicas: int, windows: int, shape: Shape):
         group = inputs.shape[0]
         with tf.GradientTape() as tape:
             tape.watch(weights)
-            hiddens, *_ = fused.scan(
-                fused.Scan(kind, "sigmoid", starts_empty=True),
-                fused.steps_first(tf.matmul(weights["kernel"], inputs), WINDOW),
+            hiddens, *_ = scan(
+                Scan(layout, "sigmoid", starts_empty=True),
+                steps_first(tf.matmul(weights["kernel"], inputs), WINDOW),
                 tf.zeros([group, shape.units, shape.batch]),
                 tf.fill([group, CAPACITY, shape.stacks * shape.batch], EMPTY),
                 {name: weights[name] for name in ("memory_kernel", "control_kernel")},

@@ -7,8 +7,8 @@ from them (`return_state`), and for a memory both are dear. Here no gradient lea
 import keras
 import tensorflow as tf
 
-from keras_stackrnn.layers import whole_sequences as fused_layer
-from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
+from keras_stackrnn.layers import whole_sequences
+from keras_stackrnn.models import NextSymbolModel
 
 
 class CarriedLayers:
@@ -19,7 +19,7 @@ class CarriedLayers:
     """
 
     def __init__(self, model: NextSymbolModel):
-        if model.kind in MEMORY_KINDS and model.capacity is None:
+        if model.has_memory and model.capacity is None:
             raise ValueError(
                 "States that are carried in one compiled program have one size: expected a model "
                 "with an integer `capacity`, got None."
@@ -29,7 +29,7 @@ class CarriedLayers:
         self._loops = [
             keras.layers.RNN(cell, return_sequences=True, return_state=True)
             for cell in self._cells
-            if model.kind not in MEMORY_KINDS
+            if not model.has_memory
         ]
 
     def initial_states(self, rows: int) -> list[list[tf.Tensor]]:
@@ -55,7 +55,7 @@ class CarriedLayers:
 
     def _read_layer(self, layer, sequences, states, training):
         if not self._loops:
-            outputs, states, _ = fused_layer.run(
+            outputs, states, _ = whole_sequences.run(
                 self._cells[layer],
                 sequences,
                 states,

@@ -3,13 +3,23 @@
 import keras
 from keras import ops
 
-from keras_stackrnn.layers.list_rnn import ListRNN
+from keras_stackrnn import memories as known_memories
+from keras_stackrnn.layers import layer_of
 from keras_stackrnn.layers.recurrent_cell import require_positive_integer
 from keras_stackrnn.layers.srcn_cell import SRCNCell
-from keras_stackrnn.layers.stack_rnn import StackRNN
 
-MEMORY_KINDS = ("stack", "list")
-KINDS = (*MEMORY_KINDS, "rnn", "lstm", "srcn")
+# What can be built without a memory.
+BASELINES = ("rnn", "lstm", "srcn")
+
+
+def kinds() -> tuple[str, ...]:
+    """All that a model can be: each registered kind of memory, and the baselines."""
+    return (*known_memories.names(), *BASELINES)
+
+
+def has_memory(kind: str) -> bool:
+    """Whether models of this kind have a memory."""
+    return kind in known_memories.names()
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
@@ -20,19 +30,20 @@ class NextSymbolModel(keras.Model):
     `.keras` file knows its symbols.
 
     Args:
-        kind: `"stack"`, `"list"`, `"rnn"`, `"lstm"` or `"srcn"`: `StackRNN`, `ListRNN`, Keras' own
-            `SimpleRNN` or `LSTM`, or an `RNN` of `SRCNCell`.
+        kind: The name of a kind of memory, as in `"stack"`, whose layer is then used; or `"rnn"`,
+            `"lstm"` or `"srcn"`: Keras' own `SimpleRNN` or `LSTM`, or an `RNN` of `SRCNCell`.
         vocabulary: Sequence of distinct strings; a symbol's place is its token id.
         units: Positive integer, the number of hidden units of a layer.
         layers: Positive integer, the number of recurrent layers.
-        memories: Number of stacks or lists of a layer; only for those kinds.
+        memories: Number of memories of a layer; only for kinds that have one.
         capacity: How many elements a memory holds; `None`: as many as there are.
         read_depth: How many elements of a memory are read.
         no_op: Boolean, whether leaving the memory as it is, is one of the actions.
         rounding: Boolean, whether the most probable action alone is taken at inference.
         use_recurrent_kernel: Boolean, whether hidden units see the ones before them directly;
-            only stacks and lists can do without.
+            only kinds with a memory can do without.
         use_bias: Boolean, whether the layers and the output have biases.
+        element_size: Positive integer, how many numbers an element of a memory has.
         context_units: Number of slow context units of a layer; only for `"srcn"`.
         embedding_size: Size of a trained embedding of the symbols; `None`: one-hot.
         task: Name of what the model was trained on; optional.
@@ -64,17 +75,18 @@ class NextSymbolModel(keras.Model):
         embedding_size=None,
         task=None,
         context_units=40,
+        element_size=1,
         **kwargs,
     ):
-        if kind not in KINDS:
+        if kind not in kinds():
             raise ValueError(
-                f"Received an invalid value for argument `kind`: expected one of {KINDS}, "
+                f"Received an invalid value for argument `kind`: expected one of {kinds()}, "
                 f"got {kind!r}."
             )
-        if rounding and kind not in MEMORY_KINDS:
+        if rounding and not has_memory(kind):
             raise ValueError(
                 "Argument `rounding` rounds the actions on a memory, which only the kinds "
-                f"{MEMORY_KINDS} have, got rounding={rounding} with kind {kind!r}."
+                f"{known_memories.names()} have, got rounding={rounding} with kind {kind!r}."
             )
         vocabulary = list(vocabulary)
         if not vocabulary or len(set(vocabulary)) < len(vocabulary):
@@ -97,6 +109,7 @@ class NextSymbolModel(keras.Model):
         self.embedding_size = embedding_size
         self.task = task
         self.context_units = context_units
+        self.element_size = element_size
 
         self.embedding = None
         if embedding_size is not None:
@@ -116,8 +129,7 @@ class NextSymbolModel(keras.Model):
         if self.kind == "srcn":
             cell = SRCNCell(self.units, self.context_units, use_bias=self.use_bias, name="cell")
             return keras.layers.RNN(cell, return_sequences=True, name=name)
-        layer = StackRNN if self.kind == "stack" else ListRNN
-        return layer(
+        return layer_of(self.kind)(
             self.units,
             self.memories,
             capacity=self.capacity,
@@ -125,8 +137,13 @@ class NextSymbolModel(keras.Model):
             no_op=self.no_op,
             rounding=self.rounding,
             use_recurrent_kernel=self.use_recurrent_kernel,
+            element_size=self.element_size,
             **common,
         )
+
+    @property
+    def has_memory(self) -> bool:
+        return has_memory(self.kind)
 
     def build(self, tokens_shape):
         features = self.embedding_size or len(self.vocabulary)
@@ -181,4 +198,5 @@ class NextSymbolModel(keras.Model):
             "embedding_size": self.embedding_size,
             "task": self.task,
             "context_units": self.context_units,
+            "element_size": self.element_size,
         }

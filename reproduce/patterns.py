@@ -18,7 +18,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from absl import app, flags, logging
 
-from keras_stackrnn.models import MEMORY_KINDS
+from keras_stackrnn.models import has_memory
 from keras_stackrnn.trace import figures
 from keras_stackrnn.training import RunError, TrainingConfig, report, train
 from keras_stackrnn.training.files import write_aside
@@ -55,7 +55,7 @@ def define_flags(values: flags.FlagValues) -> None:
 def config_of(task: str, model: str, seed: int, runs: Path) -> TrainingConfig:
     folder = runs / f"{task}-{model.replace(' ', '-')}-{seed}"
     values = {**MODELS[model], "seed": seed, "output_dir": str(folder)}
-    if model not in MEMORY_KINDS:
+    if not has_memory(model):
         values["minutes"] = BASELINE_MINUTES.get(task, OTHER_BASELINE_MINUTES)
     return TrainingConfig.from_recipe(task, **values)
 
@@ -67,7 +67,7 @@ def planned(tasks: list[str], models: list[str], seeds: list[int]) -> list[tuple
         for seed in seeds
         for model in models
         for task in tasks
-        if seed == seeds[0] or model in MEMORY_KINDS
+        if seed == seeds[0] or has_memory(model)
     ]
 
 
@@ -118,7 +118,7 @@ def write_results(runs: Path, results: Path) -> None:
     for task in dict.fromkeys(row["task"] for row in first):
         if folders := _folders([row for row in first if row["task"] == task], runs):
             _draw(results / f"{task}_accuracy.png", figures.accuracy_of_runs(folders))
-    for model in MEMORY_KINDS:
+    for model in filter(has_memory, MODELS):
         if folders := _folders([row for row in first if row["model"] == model], runs):
             _draw(results / f"{model}_restarts.png", figures.success_of_restarts(folders))
 

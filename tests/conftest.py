@@ -47,10 +47,10 @@ def fresh_keras():
 @pytest.fixture(scope="module")
 def one_block_of_steps():
     """The kernels take all steps in one block: XLA needs seconds for each, whatever is tested."""
-    from keras_stackrnn.kernels import scan as fused
+    from keras_stackrnn.kernels import scan
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fused, "SHORTEST_BLOCK", 1_000_000)
+        patch.setattr(scan, "SHORTEST_BLOCK", 1_000_000)
         yield
 
 

@@ -16,10 +16,9 @@ from export_fixtures import (
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import prediction_log_pb2
 
-from keras_stackrnn.export.memories import SHALLOW
+from keras_stackrnn.export.reader import SHALLOW
 from keras_stackrnn.export.warmup import RECORDS
 from keras_stackrnn.memories.soft import EMPTY, action_weights
-from keras_stackrnn.models import MEMORY_KINDS
 
 WITH_MEMORY = [name for name in CASES if name not in ("rnn", "lstm", "srcn")]
 # All cases run as TensorFlow Serving runs them; loading and tracing one in TensorFlow 2 will do.
@@ -288,7 +287,7 @@ def test_symbols_are_drawn_by_their_probabilities(exports, temperature):
 
 def test_a_trace_shows_what_the_memories_did(run):
     model = run.exported.model
-    if model.kind not in MEMORY_KINDS:
+    if not model.has_memory:
         assert "trace" not in run.exported.session.signatures
         return
     rows = sequences([6, 0, 3])
@@ -320,9 +319,9 @@ def last_values(exported, row):
     values = []
     states = exported.reference.states(row)
     for layer, (hidden, _) in zip(exported.model.recurrent, states, strict=True):
-        logits = hidden @ layer.cell.write_kernel.numpy()
+        logits = hidden @ layer.cell.value_kernel.numpy()
         if layer.cell.use_bias:
-            logits += layer.cell.write_bias.numpy()
+            logits += layer.cell.value_bias.numpy()
         values += list(1 / (1 + np.exp(-logits)))
     return np.array(values)
 

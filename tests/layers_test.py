@@ -17,7 +17,7 @@ if keras.backend.backend() != "tensorflow":
 import tensorflow as tf
 from layer_case import FEATURES, fused_and_loop, in_rows, states_of
 
-from keras_stackrnn.kernels import scan as fused
+from keras_stackrnn.kernels import scan
 
 PRECISIONS = {
     "graph": ("float64", {"rtol": 1e-9, "atol": 1e-11}),
@@ -28,8 +28,8 @@ PRECISIONS = {
 @pytest.fixture(autouse=True)
 def several_blocks_of_steps(monkeypatch):
     """Also in short sequences; a first, a last and one in between, as XLA is slow with each."""
-    monkeypatch.setattr(fused, "SHORTEST_BLOCK", 1)
-    monkeypatch.setattr(fused, "BLOCKS", 3)
+    monkeypatch.setattr(scan, "SHORTEST_BLOCK", 1)
+    monkeypatch.setattr(scan, "BLOCKS", 3)
 
 
 def results_and_gradients(kind, layer, inputs, states=None, training=False, rows=None):

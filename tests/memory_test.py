@@ -10,10 +10,10 @@ from hypothesis.extra import numpy as hnp
 from keras import ops
 from test_case import each_kind, to_numpy
 
-from keras_stackrnn.memories import soft as memory
+from keras_stackrnn import memories as kinds
+from keras_stackrnn.memories.layout import MemoryLayout
+from keras_stackrnn.memories.soft import action_weights
 
-UPDATE = {"stack": memory.stack_update, "list": memory.list_update}
-READ = {"stack": memory.stack_read, "list": memory.list_read}
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -35,6 +35,13 @@ def situations(draw, kind):
     )
 
 
+def update(kind, slots, actions, value):
+    """The memories after a step; `actions` `[batch, actions, memories]`."""
+    each = [actions[:, i : i + 1] for i in range(actions.shape[1])]
+    layout = MemoryLayout(kinds.get(kind.name).using(len(each) == len(kind.actions)), 1)
+    return layout.act(each, value[:, None], slots, layout.head(slots.shape[1]))
+
+
 def tensor(array, dtype="float64"):
     return ops.cast(ops.convert_to_tensor(np.asarray(array, "float64")), dtype)
 
@@ -44,8 +51,8 @@ def tensor(array, dtype="float64"):
 def test_update_is_the_papers(kind, data, rounding):
     names, slots, logits, value = data.draw(situations(kind))
 
-    weights = memory.action_weights(tensor(logits), rounding=rounding)
-    updated = to_numpy(UPDATE[kind.name](tensor(slots), weights, tensor(value)))
+    weights = action_weights(tensor(logits), rounding=rounding)
+    updated = to_numpy(update(kind, tensor(slots), weights, tensor(value)))
 
     for row in range(len(slots)):
         for m in range(slots.shape[2]):
@@ -63,7 +70,8 @@ def test_read_is_the_nearest_elements_in_order(kind, data, capacity, memories):
     read_depth = data.draw(st.integers(1, capacity))
     slots = data.draw(arrays(2, capacity, memories))
 
-    read = to_numpy(READ[kind.name](tensor(slots), read_depth)).reshape(2, read_depth, memories)
+    layout = MemoryLayout(kinds.get(kind.name), read_depth)
+    read = to_numpy(layout.read(tensor(slots), layout.head(capacity)))
 
     for row in range(2):
         for m in range(memories):
@@ -71,18 +79,10 @@ def test_read_is_the_nearest_elements_in_order(kind, data, capacity, memories):
             assert read[row, :, m].tolist() == expected
 
 
-@pytest.mark.parametrize(
-    ("capacity", "read_depth", "positions"),
-    [(1, 1, [0]), (2, 2, [1, 0]), (4, 4, [2, 1, 3, 0]), (7, 2, [3, 2]), (7, 5, [3, 2, 4, 1, 5])],
-)
-def test_list_reads_the_head_then_left_then_right(capacity, read_depth, positions):
-    assert memory.list_read_positions(capacity, read_depth) == positions
-
-
 @pytest.mark.parametrize("dtype", FLOATS)
 @given(logits=arrays(2, 4, 3, low=-30, high=30), actions=st.integers(2, 4), rounding=st.booleans())
 def test_weights_add_up_to_exactly_one_for_each_memory(dtype, logits, actions, rounding):
-    weights = memory.action_weights(tensor(logits[:, :actions], dtype), rounding=rounding)
+    weights = action_weights(tensor(logits[:, :actions], dtype), rounding=rounding)
 
     total = weights[:, 0]
     for action in range(1, actions):
@@ -96,7 +96,7 @@ def test_each_row_and_memory_has_a_softmax_of_its_own(logits, row, m):
     changed = logits.copy()
     changed[row, :, m] = changed[row, ::-1, m] + 1
 
-    before, after = (to_numpy(memory.action_weights(tensor(x))) for x in (logits, changed))
+    before, after = (to_numpy(action_weights(tensor(x))) for x in (logits, changed))
 
     others = np.ones((3, 4), bool)
     others[row, m] = False
@@ -113,9 +113,9 @@ def test_empty_slots_out_of_reach_stay_exactly_empty(kind, dtype, data):
     """Under any mixture a slot whose neighbours are empty, and the edge is, stays exactly -1."""
     _, slots, logits, value = data.draw(situations(kind))
     empty = tensor(np.full_like(slots, test_case.EMPTY), dtype)
-    weights = memory.action_weights(tensor(logits, dtype))
+    weights = action_weights(tensor(logits, dtype))
 
-    updated = to_numpy(ops.cast(UPDATE[kind.name](empty, weights, tensor(value, dtype)), "float64"))
+    updated = to_numpy(ops.cast(update(kind, empty, weights, tensor(value, dtype)), "float64"))
 
     written = 0 if kind.name == "stack" else slots.shape[1] // 2
     assert np.all(np.delete(updated, written, axis=1) == test_case.EMPTY)
@@ -128,9 +128,9 @@ def test_writing_empty_into_an_empty_memory_changes_nothing(kind, dtype, data):
     _, slots, logits, value = data.draw(situations(kind))
     empty = tensor(np.full_like(slots, test_case.EMPTY), dtype)
     nothing = tensor(np.full_like(value, test_case.EMPTY), dtype)
-    weights = memory.action_weights(tensor(logits, dtype))
+    weights = action_weights(tensor(logits, dtype))
 
-    updated = UPDATE[kind.name](empty, weights, nothing)
+    updated = update(kind, empty, weights, nothing)
 
     assert np.all(to_numpy(ops.cast(updated, "float64")) == test_case.EMPTY)
 
@@ -139,10 +139,10 @@ def test_writing_empty_into_an_empty_memory_changes_nothing(kind, dtype, data):
 @given(data=st.data(), constant=st.floats(-1, 1))
 def test_a_constant_memory_stays_constant_inside(kind, data, constant):
     _, slots, logits, value = data.draw(situations(kind))
-    weights = memory.action_weights(tensor(logits))
+    weights = action_weights(tensor(logits))
 
     filled = tensor(np.full_like(slots, constant))
-    updated = to_numpy(UPDATE[kind.name](filled, weights, tensor(np.full_like(value, constant))))
+    updated = to_numpy(update(kind, filled, weights, tensor(np.full_like(value, constant))))
 
     inside = updated[:, :-1] if kind.name == "stack" else updated[:, 1:-1]
     np.testing.assert_allclose(inside, constant, rtol=0, atol=1e-15)
@@ -159,7 +159,7 @@ def walk(kind, capacity, steps):
     for actions, (_, value) in zip(
         one_hot_actions(kind, *(a for a, _ in steps)), steps, strict=True
     ):
-        slots = UPDATE[kind.name](slots, actions, tensor([[value]]))
+        slots = update(kind, slots, actions, tensor([[value]]))
     return to_numpy(slots)[0, :, 0].tolist()
 
 
@@ -195,7 +195,7 @@ def test_whole_actions_make_a_list(steps, expected):
 
 
 def test_rounding_takes_the_first_of_equal_actions():
-    weights = memory.action_weights(tensor([[[2.0], [2.0], [1.0]]]), rounding=True)
+    weights = action_weights(tensor([[[2.0], [2.0], [1.0]]]), rounding=True)
 
     assert to_numpy(weights).tolist() == [[[1.0], [0.0], [0.0]]]
 
@@ -214,8 +214,8 @@ def test_gradients_match_finite_differences(kind, part, no_op):
 
     def loss(moved):
         given = {**{name: tensor(array) for name, array in parts.items()}, part: moved}
-        weights = memory.action_weights(given["logits"])
-        updated = UPDATE[kind.name](given["memory"], weights, given["value"])
+        weights = action_weights(given["logits"])
+        updated = update(kind, given["memory"], weights, given["value"])
         return ops.sum(updated * tensor(loss_weights))
 
     np.testing.assert_allclose(
@@ -224,15 +224,6 @@ def test_gradients_match_finite_differences(kind, part, no_op):
         rtol=1e-6,
         atol=1e-9,
     )
-
-
-def test_flatten_and_unflatten_are_inverse():
-    slots = tensor(np.arange(24.0).reshape(2, 4, 3))
-
-    state = memory.flatten(slots)
-
-    assert state.shape == (2, 12)
-    np.testing.assert_array_equal(to_numpy(memory.unflatten(state, 3)), to_numpy(slots))
 
 
 @test_case.starts_other_backends

@@ -16,7 +16,7 @@ if keras.backend.backend() != "tensorflow":
 import tensorflow as tf
 from layer_case import FEATURES, fused_and_loop, in_rows, states_of
 
-from keras_stackrnn.kernels import pointer
+from keras_stackrnn.kernels import pointer_scan
 
 
 @st.composite
@@ -74,7 +74,7 @@ def test_results_are_those_of_the_rounded_cell(kind, way, case):
 
     chunk, run = WAYS[way]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pointer, "CHUNK", chunk)
+        patch.setattr(pointer_scan, "CHUNK", chunk)
         outputs, hidden, slots = run(layer)(inputs, initial_state=states)
 
     expected = loop(inputs, initial_state=expected_states)
@@ -115,16 +115,16 @@ def test_a_million_symbols(kind):
 
 @each_kind
 def test_arrays_grow_by_doubling(kind, monkeypatch):
-    monkeypatch.setattr(pointer, "CHUNK", 64)
+    monkeypatch.setattr(pointer_scan, "CHUNK", 64)
     calls = []
 
     def take_steps(cell, projected, hidden, pointers, watch):
-        heap = pointers.heap if kind is STACK else pointers.left
-        calls.append((projected.shape[0], int(heap.size)))
+        stack = pointers.stack if kind is STACK else pointers.sides["left"]
+        calls.append((projected.shape[0], int(stack.size)))
         return take_steps_compiled(cell, projected, hidden, pointers, watch)
 
-    take_steps_compiled = pointer._take_steps_compiled
-    monkeypatch.setattr(pointer, "_take_steps_compiled", take_steps)
+    take_steps_compiled = pointer_scan._take_steps_compiled
+    monkeypatch.setattr(pointer_scan, "_take_steps_compiled", take_steps)
     layer = witness(kind)
 
     layer(in_and_out(layer, 1000))
@@ -141,10 +141,10 @@ def test_a_compiled_step_copies_no_array(kind):
     layer = witness(kind)
     layer.build((1, None, len(layer.cell.actions)))
     empty = tf.fill([1, 3], -1.0)
-    pointers = pointer._pointers_of(layer.cell, empty).grown_for(54_321)
+    pointers = pointer_scan._pointers_of(layer.cell, empty).grown_for(54_321)
     projected, hidden = tf.zeros([32, 1, layer.cell.units]), tf.zeros([1, layer.cell.units])
 
-    program = pointer._take_steps_compiled.experimental_get_compiler_ir(
+    program = pointer_scan._take_steps_compiled.experimental_get_compiler_ir(
         layer.cell, projected, hidden, pointers, None
     )(stage="optimized_hlo")
 

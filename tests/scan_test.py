@@ -14,21 +14,21 @@ if keras.backend.backend() != "tensorflow":
 
 import tensorflow as tf
 
-from keras_stackrnn.kernels import scan as fused
-from keras_stackrnn.kernels import topology
+from keras_stackrnn import memories
+from keras_stackrnn.kernels import lanes, scan
+from keras_stackrnn.memories.layout import MemoryLayout
 from keras_stackrnn.memories.soft import EMPTY
 
 STEPS, REPLICAS, UNITS, BATCH, MEMORIES, ROWS, READ_DEPTH = 7, 3, 4, 2, 2, 6, 2
 
 
-def topology_of(kind, no_op=True):
-    cls = topology.Stack if kind is STACK else topology.List
-    return cls(len(kind.actions) - (not no_op), READ_DEPTH)
+def layout_of(kind, no_op=True):
+    return MemoryLayout(memories.get(kind.name).using(no_op), READ_DEPTH)
 
 
 def population(kind):
-    """Random inputs for `fused.scan`, the weights among them, by name."""
-    controls = topology_of(kind).num_actions * MEMORIES
+    """Random inputs for `scan`, the weights among them, by name."""
+    controls = layout_of(kind).controls * MEMORIES
     shapes = {
         "projected": (STEPS, REPLICAS, UNITS, BATCH),
         "hidden": (REPLICAS, UNITS, BATCH),
@@ -58,7 +58,7 @@ def run(options, tensors, control_noise=None):
         tape.watch(tensors)
         projected, hidden, memory, *_ = tensors.values()
         weights = dict(list(tensors.items())[3:])
-        hiddens, controls, last, lost = fused.scan(
+        hiddens, controls, last, lost = scan.scan(
             options, projected, hidden, memory, weights, control_noise
         )
         loss = tf.reduce_sum(tf.sin(3 * hiddens))
@@ -84,8 +84,8 @@ def assert_close(ones, others):
 @each_kind
 @each_way_with_the_memory
 def test_replicas_are_as_if_each_were_alone(kind, memory, monkeypatch):
-    monkeypatch.setattr(fused, "SHORTEST_BLOCK", 2)
-    options = fused.Scan(topology_of(kind), "sigmoid", **memory)
+    monkeypatch.setattr(scan, "SHORTEST_BLOCK", 2)
+    options = scan.Scan(layout_of(kind), "sigmoid", **memory)
     tensors = population(kind)
 
     results, gradients = run(options, tensors)
@@ -102,8 +102,8 @@ def test_replicas_are_as_if_each_were_alone(kind, memory, monkeypatch):
 @each_kind
 @pytest.mark.parametrize("memory", [NO_MEMORY, LAST_MEMORY], ids=["none", "last"])
 def test_a_population_compiled_is_the_same_over_several_blocks(kind, memory, monkeypatch):
-    monkeypatch.setattr(fused, "SHORTEST_BLOCK", 3)
-    options = fused.Scan(topology_of(kind), "sigmoid", **memory)
+    monkeypatch.setattr(scan, "SHORTEST_BLOCK", 3)
+    options = scan.Scan(layout_of(kind), "sigmoid", **memory)
     tensors = {name: tf.cast(tensor, tf.float32) for name, tensor in population(kind).items()}
 
     results, gradients = run(options, tensors)
@@ -122,10 +122,10 @@ def test_a_population_compiled_is_the_same_over_several_blocks(kind, memory, mon
 @each_kind
 @each_way_with_the_memory
 def test_rows_kept_or_worked_out_again_give_the_same_gradients(kind, memory, monkeypatch):
-    monkeypatch.setattr(fused, "SHORTEST_BLOCK", 2)
+    monkeypatch.setattr(scan, "SHORTEST_BLOCK", 2)
     (kept, kept_gradients), (again, gradients_again) = (
         run(
-            fused.Scan(topology_of(kind), "tanh", keep_rows=keep_rows, **memory),
+            scan.Scan(layout_of(kind), "tanh", keep_rows=keep_rows, **memory),
             population(kind),
         )
         for keep_rows in (True, False)
@@ -138,13 +138,11 @@ def test_rows_kept_or_worked_out_again_give_the_same_gradients(kind, memory, mon
 @each_kind
 @pytest.mark.parametrize("shortest_block", [1, 3, STEPS])
 def test_the_last_memory_changes_no_prediction_and_no_gradient(kind, shortest_block, monkeypatch):
-    monkeypatch.setattr(fused, "SHORTEST_BLOCK", shortest_block)
+    monkeypatch.setattr(scan, "SHORTEST_BLOCK", shortest_block)
     tensors = population(kind)
-    without, gradients_without = run(fused.Scan(topology_of(kind), "sigmoid"), tensors)
-    with_it, gradients_with_it = run(
-        fused.Scan(topology_of(kind), "sigmoid", **LAST_MEMORY), tensors
-    )
-    differentiated, _ = run(fused.Scan(topology_of(kind), "sigmoid", **DIFFERENTIATED), tensors)
+    without, gradients_without = run(scan.Scan(layout_of(kind), "sigmoid"), tensors)
+    with_it, gradients_with_it = run(scan.Scan(layout_of(kind), "sigmoid", **LAST_MEMORY), tensors)
+    differentiated, _ = run(scan.Scan(layout_of(kind), "sigmoid", **DIFFERENTIATED), tensors)
 
     assert_close(without, with_it)
     assert_close(gradients_without, gradients_with_it)
@@ -153,19 +151,19 @@ def test_the_last_memory_changes_no_prediction_and_no_gradient(kind, shortest_bl
 
 def test_gradients_flow_back_only_from_a_memory_that_comes_out():
     with pytest.raises(ValueError, match="differentiate_memory=True needs last_memory=True"):
-        fused.Scan(topology_of(STACK), "sigmoid", differentiate_memory=True)
+        scan.Scan(layout_of(STACK), "sigmoid", differentiate_memory=True)
 
 
 @each_kind
 @each_way_with_the_memory
 def test_a_window_is_the_same_as_its_steps_one_by_one(kind, memory, monkeypatch):
-    monkeypatch.setattr(fused, "SHORTEST_BLOCK", 2)
+    monkeypatch.setattr(scan, "SHORTEST_BLOCK", 2)
     tensors = population(kind)
     noise = tf.constant(random(STEPS, REPLICAS, *tensors["control_bias"].shape[1:], seed=9))
     noise = tf.cast(noise, tf.float64) * tf.ones([BATCH], tf.float64)
-    window, _ = run(fused.Scan(topology_of(kind), "sigmoid", **memory), tensors, noise)
+    window, _ = run(scan.Scan(layout_of(kind), "sigmoid", **memory), tensors, noise)
 
-    step_options, now = fused.Scan(topology_of(kind), "sigmoid", **LAST_MEMORY), dict(tensors)
+    step_options, now = scan.Scan(layout_of(kind), "sigmoid", **LAST_MEMORY), dict(tensors)
     steps = []
     for t in range(STEPS):
         now["projected"] = tensors["projected"][t : t + 1]
@@ -189,12 +187,12 @@ def test_a_window_is_the_same_as_its_steps_one_by_one(kind, memory, monkeypatch)
 def test_memories_known_to_start_empty_change_nothing_but_their_own_gradient(
     kind, rows, shortest_block, keep_rows, monkeypatch
 ):
-    monkeypatch.setattr(fused, "SHORTEST_BLOCK", shortest_block)
+    monkeypatch.setattr(scan, "SHORTEST_BLOCK", shortest_block)
     tensors = population(kind)
     tensors["memory"] = tf.fill([REPLICAS, rows, MEMORIES * BATCH], tf.cast(EMPTY, tf.float64))
     (known, known_gradients), (unknown, gradients) = (
         run(
-            fused.Scan(topology_of(kind), "sigmoid", keep_rows=keep_rows, starts_empty=is_known),
+            scan.Scan(layout_of(kind), "sigmoid", keep_rows=keep_rows, starts_empty=is_known),
             tensors,
         )
         for is_known in (True, False)
@@ -209,7 +207,7 @@ def test_memories_known_to_start_empty_change_nothing_but_their_own_gradient(
 
 def test_rows_worked_on_are_those_that_are_filled_and_can_still_be_read():
     def rows(starts_empty):
-        blocks = fused._blocks(topology_of(STACK), 50, 200, starts_empty)
+        blocks = scan._blocks(layout_of(STACK), 50, 200, starts_empty)
         return [block.rows for block in blocks]
 
     assert rows(starts_empty=False) == [51, 41, 31, 21, 11]
@@ -219,17 +217,17 @@ def test_rows_worked_on_are_those_that_are_filled_and_can_still_be_read():
 def test_one_product_for_all_steps_is_put_in_the_order_of_steps():
     tensor = tf.constant(random(REPLICAS, UNITS, STEPS * BATCH, seed=1))
 
-    steps_first = fused.steps_first(tensor, STEPS)
+    steps_first = lanes.steps_first(tensor, STEPS)
 
     by_step = tf.reshape(tensor, [REPLICAS, UNITS, STEPS, BATCH])
     np.testing.assert_array_equal(steps_first, np.moveaxis(by_step, 2, 0))
-    np.testing.assert_array_equal(fused._steps_last(steps_first), tensor)
+    np.testing.assert_array_equal(lanes.steps_last(steps_first), tensor)
 
 
 @each_kind
 def test_noise_is_added_to_the_logits(kind):
     """The same at every step and in every batch element it is one more bias."""
-    options = fused.Scan(topology_of(kind), "sigmoid")
+    options = scan.Scan(layout_of(kind), "sigmoid")
     tensors = population(kind)
     bias = tensors.pop("control_bias")
     noise = tf.broadcast_to(bias, [STEPS, *bias.shape[:2], BATCH])
@@ -244,12 +242,12 @@ def test_noise_is_added_to_the_logits(kind):
 @each_kind
 def test_rounded_actions_are_those_of_the_largest_weights(kind):
     tensors = population(kind)
-    kernel = topology_of(kind)
-    soft, _ = run(fused.Scan(kernel, "sigmoid"), tensors)
-    hard, _ = run(fused.Scan(kernel, "sigmoid", rounding=True), tensors)
+    kernel = layout_of(kind)
+    soft, _ = run(scan.Scan(kernel, "sigmoid"), tensors)
+    hard, _ = run(scan.Scan(kernel, "sigmoid", rounding=True), tensors)
 
-    soft_weights, _ = fused.split_controls(soft["controls"][:1])
-    weights, _ = fused.split_controls(hard["controls"])
+    soft_weights, _ = scan.split_controls(soft["controls"][:1], 1)
+    weights, _ = scan.split_controls(hard["controls"], 1)
     weights, soft_weights = tf.concat(weights, axis=2), tf.concat(soft_weights, axis=2)
 
     assert set(np.unique(weights)) == {0, 1}
@@ -259,9 +257,9 @@ def test_rounded_actions_are_those_of_the_largest_weights(kind):
 
 # XLA takes seconds for each block: two of them, each as short as it may be, are several.
 BLOCKS = 2
-WINDOW = BLOCKS * fused.SHORTEST_BLOCK
+WINDOW = BLOCKS * scan.SHORTEST_BLOCK
 # As many steps as make all blocks that there may be.
-LONG_WINDOW = fused.BLOCKS * fused.SHORTEST_BLOCK
+LONG_WINDOW = scan.BLOCKS * scan.SHORTEST_BLOCK
 
 
 @functools.cache
@@ -282,7 +280,7 @@ def training_step(kind, steps, capacity, stateful=False, blocks=BLOCKS):
         return loss
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fused, "BLOCKS", blocks)
+        patch.setattr(scan, "BLOCKS", blocks)
         return step.experimental_get_compiler_ir(inputs)(stage="optimized_hlo")
 
 
@@ -319,9 +317,9 @@ def test_a_step_of_training_has_only_the_loops_that_are_meant(kind):
 
 
 def test_a_long_window_has_all_blocks_that_there_may_be():
-    program = training_step(STACK, LONG_WINDOW, 3 * LONG_WINDOW, blocks=fused.BLOCKS)
+    program = training_step(STACK, LONG_WINDOW, 3 * LONG_WINDOW, blocks=scan.BLOCKS)
 
-    assert len(loops_of(program)) == 2 * fused.BLOCKS
+    assert len(loops_of(program)) == 2 * scan.BLOCKS
 
 
 @each_kind
@@ -333,7 +331,7 @@ def test_a_memory_that_is_carried_on_takes_no_loop_more(kind):
 
 def test_steps_of_unknown_number_have_one_loop_forward_and_one_backward():
     tensors = {name: tf.cast(tensor, tf.float32) for name, tensor in population(STACK).items()}
-    options = fused.Scan(topology_of(STACK), "sigmoid")
+    options = scan.Scan(layout_of(STACK), "sigmoid")
 
     @tf.function(jit_compile=True)
     def step(projected):

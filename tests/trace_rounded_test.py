@@ -11,8 +11,8 @@ from trace_case import counter, one_hot_model
 if keras.backend.backend() != "tensorflow":
     pytest.skip("pointers need TensorFlow", allow_module_level=True)
 
-from keras_stackrnn import StackCell, trace
-from keras_stackrnn.kernels import pointer
+from keras_stackrnn import StackCell, memories, trace
+from keras_stackrnn.kernels import pointer_scan
 from keras_stackrnn.trace.record import MemoryTrace, nearest
 from keras_stackrnn.trace.replay import replay
 
@@ -87,7 +87,7 @@ def test_a_rounded_layer_is_traced_as_step_by_step(
 
 @each_kind
 def test_a_long_text_is_traced_in_compiled_chunks(kind, monkeypatch):
-    monkeypatch.setattr(pointer, "CHUNK", 8)
+    monkeypatch.setattr(pointer_scan, "CHUNK", 8)
     force = {f"{kind.name}2": {9: "NO-OP"}}
 
     one, other = records_of(kind, {"no_op": True}, TEXT, seed=3, depth=3, force=force)
@@ -144,8 +144,7 @@ def test_a_whole_memory_that_would_not_fit_is_refused(kind):
     names, steps = actions_of(kind), 10_000_000
     memory = MemoryTrace(
         "m",
-        kind.name,
-        names,
+        memories.get(kind.name),
         weights=np.broadcast_to(np.eye(len(names), dtype="float32")[0], (steps, len(names))),
         values=np.broadcast_to(np.float32(1), steps),
         tops=np.broadcast_to(np.float32(1), (steps, 1)),
@@ -166,10 +165,11 @@ def test_elements_and_losses_are_those_of_the_soft_memory(kind, capacity, action
     names = actions_of(kind)
     weights = np.eye(len(names), dtype="float32")[[action % len(names) for action in actions]]
     values = np.linspace(0, 1, len(actions), dtype="float32")
-    memory = MemoryTrace("m", kind.name, names, weights, values, values[:, None], capacity)
+    kind = memories.get(kind.name)
+    memory = MemoryTrace("m", kind, weights, values, values[:, None], capacity)
 
-    [expected] = replay(kind.name, weights[:, :, None], values[:, None], capacity)
+    [expected] = replay(kind, weights[:, :, None], values[:, None], capacity)
 
     deeper = memory.with_depth(depth).tops
-    np.testing.assert_array_equal(deeper, nearest(expected.contents, kind.name, depth))
+    np.testing.assert_array_equal(deeper, nearest(expected.contents, kind, depth))
     assert memory.lost == expected.lost

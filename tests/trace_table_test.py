@@ -14,6 +14,7 @@ if keras.backend.backend() != "tensorflow":
     pytest.skip("traces are tested on TensorFlow alone", allow_module_level=True)
 
 from keras_stackrnn import trace
+from keras_stackrnn.memories import LIST, STACK
 from keras_stackrnn.trace.record import MemoryTrace, Trace
 from keras_stackrnn.trace.table import display_width
 from keras_stackrnn.trace.wording import number_text, symbol_text
@@ -39,8 +40,8 @@ def memory_of(name, actions, tops, weight=1.0, names=("PUSH", "POP")):
     taken = np.array([[name == action for name in names] for action in actions])
     weights = np.where(taken, weight, (1 - weight) / (len(names) - 1)).astype("float32")
     tops = np.array(tops, "float32")[:, None]
-    kind = "stack" if "PUSH" in names else "list"
-    return MemoryTrace(name, kind, names, weights, np.zeros(len(tops)), tops)
+    kind = STACK if "PUSH" in names else LIST
+    return MemoryTrace(name, kind.using("NO-OP" in names), weights, np.zeros(len(tops)), tops)
 
 
 def record_of(*memories, symbols="ab", **changes):
@@ -136,7 +137,7 @@ def test_it_fits_the_width_and_shows_every_memory_once(width, memories):
     if memories == 7 and width == 120:
         assert lines[2].split()[:4] == ["read", "next", "pred.", "p(next)"]
     if memories == 20 and width == 60:
-        assert lines[-1] == "Signs: + PUSH, - POP; numbers: the top or head."
+        assert lines[-1] == "Signs: + PUSH, - POP; numbers: the top."
         assert "+  0.50" in lines[4]
         assert "- -0.25" in lines[5]
 

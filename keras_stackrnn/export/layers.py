@@ -14,12 +14,10 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_stackrnn.export.memories import memory_of
 from keras_stackrnn.export.require import require, require_none
 from keras_stackrnn.export.tensors import transposed
 from keras_stackrnn.layers.srcn_cell import SRCNCell
-from keras_stackrnn.layers.whole_sequences import topology_of
-from keras_stackrnn.memories.soft import EMPTY, unflatten
+from keras_stackrnn.memories.soft import EMPTY
 
 
 class PlainLayer:
@@ -67,15 +65,16 @@ class PlainLayer:
 
 
 class MemoryLayer:
-    """`StackRNN` or `ListRNN` with memories that grow.
+    """A `MemoryRNN` of any kind with memories that grow.
 
-    A request carries `memory`, `[batch, rows * memories]` as in Keras, and `depth`, `[batch]`: how
+    A request carries `memory`, `[batch, rows * row_size]` as in Keras, and `depth`, `[batch]`: how
     many of the rows count. A server that merges requests pads the shallower memories with
     anything; with their depth they are found again.
     """
 
     def __init__(self, layer, index: int):
         self.cell = layer.cell
+        self.layout = layer.cell.layout
         self.memories = layer.cell.num_memories
         self._names = [f"{name}_{index}" for name in ("hidden", "memory", "depth")]
 
@@ -92,7 +91,7 @@ class MemoryLayer:
         rows = self.cell.read_depth
         states = [
             tf.zeros([batch_size, self.cell.units]),
-            tf.fill([batch_size, rows * self.memories], EMPTY),
+            tf.fill([batch_size, rows * self.cell.row_size], EMPTY),
             tf.fill([batch_size], rows),
         ]
         return dict(zip(self._names, states, strict=True))
@@ -101,23 +100,23 @@ class MemoryLayer:
         hidden, slots, depth = (states[name] for name in self._names)
         rows = self._aligned(slots, depth)
         lanes = tf.reshape(transposed(rows, [1, 2, 0]), [tf.shape(rows)[1], -1])
-        memory = memory_of(self.cell, lanes, steps, piled)
-        return _Carried(hidden, memory.read(self.cell), memory)
+        memory = self.layout.kind.served(self.layout, lanes, steps, piled)
+        return _Carried(hidden, memory.read(self.layout), memory)
 
     def rows(self, states):
         """How many rows the memory has."""
-        return tf.shape(states[self._names[1]])[1] // self.memories
+        return tf.shape(states[self._names[1]])[1] // self.cell.row_size
 
     def _aligned(self, slots, depth):
-        """The memory as `[batch, rows, memories]`, empty but for each row's own `depth`."""
+        """The memory as `[batch, rows, row_size]`, empty but for each row's own `depth`."""
         _, name, depth_name = self._names
         size = tf.shape(slots)[1]
-        rows = size // self.memories
+        rows = size // self.cell.row_size
         slots = require(
             slots,
-            tf.equal(size % self.memories, 0) & (rows >= self.cell.read_depth),
-            f"Expected {name} with {self.memories} columns for each of {self.cell.read_depth} or "
-            "more rows, got ",
+            tf.equal(size % self.cell.row_size, 0) & (rows >= self.cell.read_depth),
+            f"Expected {name} with {self.cell.row_size} columns for each of "
+            f"{self.cell.read_depth} or more rows, got ",
             size,
             " columns",
         )
@@ -127,12 +126,12 @@ class MemoryLayer:
             f"Expected {depth_name} between 0 and the rows of {name}, ",
             rows,
         )
-        kind = topology_of(self.cell)
+        kind = self.layout.kind
         # Where the head is in the middle, it has to be in the middle of all rows.
         shift = tf.broadcast_to(kind.head(rows) - kind.head(depth), tf.shape(depth))
         source = tf.range(rows)[None] - shift[:, None]
         counts = (source >= 0) & (source < depth[:, None])
-        memory = unflatten(slots, self.memories)
+        memory = tf.reshape(slots, [-1, rows, self.cell.row_size])
         memory = tf.gather(memory, tf.clip_by_value(source, 0, rows - 1), batch_dims=1)
         return tf.where(counts[..., None], memory, EMPTY)
 
@@ -146,14 +145,14 @@ class MemoryLayer:
 
     def stepper(self):
         """A step that works with the weights as they are now: a loop then reads them once."""
-        cell = self.cell
+        cell, layout = self.cell, self.layout
         memory_kernel = tf.convert_to_tensor(cell.memory_kernel)
-        control_kernel = _of_controls(cell, cell.action_kernel, cell.write_kernel)
+        control_kernel = _of_controls(cell, cell.action_kernel, cell.value_kernel)
         recurrent_kernel = control_bias = None
         if cell.use_recurrent_kernel:
             recurrent_kernel = tf.convert_to_tensor(cell.recurrent_kernel)
         if cell.use_bias:
-            control_bias = _of_controls(cell, cell.action_bias, cell.write_bias)[:, None]
+            control_bias = _of_controls(cell, cell.action_bias, cell.value_bias)[:, None]
 
         def step(inputs, carried, alive):
             read = tf.reshape(carried.read, [memory_kernel.shape[0], -1])
@@ -166,10 +165,10 @@ class MemoryLayer:
                 controls += control_bias
             controls = tf.reshape(controls, [control_kernel.shape[1] // self.memories, -1])
             alive_lanes = None if alive is None else tf.tile(alive, [self.memories])
-            memory, actions = carried.memory.act(cell, controls, alive_lanes)
+            memory, actions = carried.memory.act(layout, controls, alive_lanes, cell.rounding)
             if alive is not None:
                 hidden = tf.where(alive[:, None], hidden, carried.hidden)
-            return _Carried(hidden, memory.read(cell), memory), actions
+            return _Carried(hidden, memory.read(layout), memory), actions
 
         return step
 
@@ -181,12 +180,12 @@ class MemoryLayer:
         return carried.read[0]
 
     def end(self, carried):
-        rows = carried.memory.rows(self.cell)
+        rows = carried.memory.rows(self.layout)
         occupied = tf.reduce_any(tf.not_equal(rows, EMPTY), axis=1)
-        start, stop = topology_of(self.cell).trimmed(tf.shape(rows)[0], occupied)
+        start, stop = self.layout.trimmed(tf.shape(rows)[0], occupied)
         rows = rows[start:stop]
         depth, batch = tf.shape(rows)[0], tf.shape(carried.hidden)[0]
-        slots = transposed(tf.reshape(rows, [depth * self.memories, batch]))
+        slots = transposed(tf.reshape(rows, [depth * self.cell.row_size, batch]))
         states = (carried.hidden, slots, tf.fill([batch], depth))
         return dict(zip(self._names, states, strict=True))
 

@@ -3,13 +3,15 @@
 import tensorflow as tf
 
 from keras_stackrnn.export.layers import MemoryLayer, PlainLayer
-from keras_stackrnn.export.memories import SHALLOW
 from keras_stackrnn.export.tensors import longest, reshaped_first
-from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
+from keras_stackrnn.models import NextSymbolModel
 
 # Steps that an iteration of the loop takes: an iteration has about forty operations of its own,
 # which is more than a step has.
 _STEPS_AT_ONCE = 4
+# Rounded memories up to so many rows go over all of them at a step in less time than the operations
+# take that stacks with pointers need more.
+SHALLOW = 100
 
 
 class Reader:
@@ -21,7 +23,7 @@ class Reader:
 
     def __init__(self, model: NextSymbolModel):
         self.model = model
-        self.has_memory = model.kind in MEMORY_KINDS
+        self.has_memory = model.has_memory
         layer = MemoryLayer if self.has_memory else PlainLayer
         self.layers = [layer(each, i) for i, each in enumerate(model.recurrent)]
         self.rounds = self.has_memory and self.layers[0].cell.rounding

@@ -12,7 +12,7 @@ from keras_stackrnn.export.symbols import Symbols
 from keras_stackrnn.export.versions import write_version
 from keras_stackrnn.export.warmup import write_warmup_records
 from keras_stackrnn.layers.recurrent_cell import require_positive_integer
-from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
+from keras_stackrnn.models import NextSymbolModel
 
 DESCRIPTION = Path("assets.extra") / "model.json"
 
@@ -75,7 +75,7 @@ def _served(model, rounding):
     changes = {}
     if rounding is not None:
         changes["rounding"] = rounding
-    if model.kind in MEMORY_KINDS:
+    if model.has_memory:
         changes["capacity"] = None
     return model.twin(**changes)
 

@@ -1,5 +1,6 @@
 """The signatures of an exported model: what goes in, what comes out, and how it is computed."""
 
+import json
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -225,12 +226,13 @@ class Signatures:
         values = tf.concat([_written(layer.cell, hidden) for layer, hidden in pairs], axis=-1)
         probabilities = softmax(reader.logits(hiddens))
         steps = tf.shape(tokens)[1]
-        names = reader.layers[0].cell.actions
+        kind = json.dumps(reader.layers[0].layout.kind.description())
         return {
             "symbols": _padded(self._symbols.names(tokens), lengths, steps, ""),
             "lengths": lengths,
             "actions": _padded(tf.transpose(actions, [3, 0, 2, 1]), lengths, steps, 0.0),
-            "action_names": tf.tile([names], [tf.shape(text)[0], 1]),
+            "action_names": tf.tile([reader.layers[0].cell.actions], [tf.shape(text)[0], 1]),
+            "memory_kind": tf.tile([kind], tf.shape(text)),
             "tops": _padded(tf.transpose(tops, [2, 0, 1]), lengths, steps, EMPTY),
             "values": _padded(tf.transpose(values, [1, 0, 2]), lengths, steps, 0.0),
             "probabilities": _padded(tf.transpose(probabilities, [1, 0, 2]), lengths, steps, 0.0),
@@ -306,8 +308,8 @@ class Signatures:
 
 def _written(cell, hidden):
     """The value that each memory is given to write, `[…, memories]`, from `[…, units]`."""
-    values = tf.tensordot(hidden, cell.write_kernel, 1)
-    return tf.sigmoid(values + cell.write_bias if cell.use_bias else values)
+    values = tf.tensordot(hidden, cell.value_kernel, 1)
+    return tf.sigmoid(values + cell.value_bias if cell.use_bias else values)
 
 
 def _at(lengths, records):

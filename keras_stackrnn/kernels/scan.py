@@ -17,15 +17,16 @@ All tensors carry a replica axis: a population of independent models, each with 
 memories of its own, runs as one program. An ordinary layer is a population of one.
 
 Sizes in the comments: T steps, R replicas, B batch, H units, S memories, A actions, K read depth,
-P rows; L = S * B lanes.
+P rows, E numbers an element, N numbers a row; C = A - 1 + E controls, L = S * B lanes.
 """
 
 import dataclasses
 
 import tensorflow as tf
 
-from keras_stackrnn.kernels.topology import Topology, dimensions, pad_rows, row_count
-from keras_stackrnn.memories.soft import EMPTY
+from keras_stackrnn.kernels.lanes import dimensions, join_lanes, split_lanes, steps_last
+from keras_stackrnn.memories.layout import MemoryLayout
+from keras_stackrnn.memories.soft import EMPTY, padded, row_count, total
 
 # More blocks, or shorter ones, touch fewer rows but start more loops and take longer to compile.
 BLOCKS = 5
@@ -49,10 +50,10 @@ class Scan:
     """What a fused pass is told once: the memory's kind and how to treat it.
 
     Args:
-        topology: The memory's kind.
+        layout: What the memories are.
         activation: Name of the hidden units' activation, a key of `ACTIVATIONS`.
         rounding: Whether the most probable action alone is taken; then no gradient reaches the
-            actions. (For one model `pointer.py` does the same at a constant cost a step.)
+            actions. (For one model `pointer_scan.py` does the same at a constant cost a step.)
         last_memory: Whether the memory after the last step comes out of the pass, and how many
             elements were lost on the way; then the forward pass works on all rows.
         differentiate_memory: Whether gradients can flow back from the last memory; then the
@@ -63,7 +64,7 @@ class Scan:
             `differentiate_memory`, fewer rows are worked on then, and the memories get no gradient.
     """
 
-    topology: Topology
+    layout: MemoryLayout
     activation: str
     rounding: bool = False
     last_memory: bool = False
@@ -83,17 +84,17 @@ def scan(options: Scan, projected, hidden, memory, weights, control_noise=None):
         options: A `Scan`.
         projected: `[T, R, H, B]`, the inputs times their kernel, bias included.
         hidden: `[R, H, B]`, the hidden units before the first step.
-        memory: `[R, P, L]`, the memories before the first step.
-        weights: Dict of `memory_kernel` `[R, H, K*S]`; `control_kernel` `[R, A*S, H]`, for the
+        memory: `[R, P, N*L]`, the memories before the first step.
+        weights: Dict of `memory_kernel` `[R, H, K*E*S]`; `control_kernel` `[R, C*S, H]`, for the
             logits of all actions but the last, which are relative to the last one's, and for the
-            value written; optionally `recurrent_kernel` `[R, H, H]` and `control_bias`
-            `[R, A*S, 1]`.
-        control_noise: `[T, R, A*S, B]`, added to the logits; optional, gets no gradient.
+            element written; optionally `recurrent_kernel` `[R, H, H]` and `control_bias`
+            `[R, C*S, 1]`.
+        control_noise: `[T, R, C*S, B]`, added to the logits; optional, gets no gradient.
 
     Returns:
-        `hiddens` `[T, R, H, B]`; `controls` `[T, R, A, L]`, the weights of all actions but the
-        last and the value written, which pass no gradient on; and if `options.last_memory`, the
-        last memory, `[R, P, L]`, and how many elements went past its ends, `[R]`, else `None`s.
+        `hiddens` `[T, R, H, B]`; `controls` `[T, R, C, L]`, the weights of all actions but the
+        last and the element written, which pass no gradient on; and if `options.last_memory`, the
+        last memory, `[R, P, N*L]`, and how many elements went past its ends, `[R]`, else `None`s.
     """
     tensors = {"projected": projected, "hidden": hidden, "memory": memory, **weights}
     pass_ = _Pass(options, list(tensors), control_noise)
@@ -102,22 +103,16 @@ def scan(options: Scan, projected, hidden, memory, weights, control_noise=None):
     return hiddens, tf.stop_gradient(controls), last, lost
 
 
-def steps_first(tensor, steps: int):
-    """`[R, M, T * B]`, which one product for all steps gives, as the `[T, R, M, B]` of a `scan`."""
-    replicas, size, columns = dimensions(tensor)
-    batch = columns // steps
-    # Three axes are moved in one pass; for four XLA takes two.
-    moved = tf.transpose(tf.reshape(tensor, [replicas * size, steps, batch]), [1, 0, 2])
-    return tf.reshape(moved, [steps, replicas, size, batch])
+def split_controls(controls, element_size: int):
+    """`[…, C, L]` as the weights of all actions, each `[…, 1, L]`, and the element written,
+    `[…, 1, E*L]`.
 
-
-def split_controls(controls):
-    """`[…, A, L]` as the weights of all actions, each `[…, 1, L]`, and the value written.
-
-    The last action takes what the others leave over, as in `memory.action_weights`.
+    The last action takes what the others leave over, as in `soft.action_weights`.
     """
-    *weights, value = tf.split(controls, controls.shape[-2], axis=-2)
-    return [*weights, 1 - _sum(weights)], value
+    parts = tf.split(controls, controls.shape[-2], axis=-2)
+    weights, elements = parts[:-element_size], parts[-element_size:]
+    value = elements[0] if element_size == 1 else tf.concat(elements, axis=-1)
+    return [*weights, 1 - total(weights)], value
 
 
 class _Pass:
@@ -125,7 +120,7 @@ class _Pass:
 
     def __init__(self, options, names, control_noise):
         self.options = options
-        self.topology = options.topology
+        self.layout = options.layout
         self.names = names
         self.control_noise = control_noise
         self.activation, self.derivative = ACTIVATIONS[options.activation]
@@ -136,7 +131,7 @@ class _Pass:
         before = blocks[0]
         memory, hidden = inputs["memory"][:, before.start : before.stop], inputs["hidden"]
         # In a list that is empty if nobody asks: loops that carry a constant may fail to compile.
-        lost = [tf.zeros_like(memory[:, :1])] if self.options.last_memory else []
+        lost = [self.none_lost(memory)] if self.options.last_memory else []
         arrays = self.arrays(inputs, ["hiddens", "controls"])
         # Each step reads what is projected, then writes its hidden units in the same place.
         arrays["hiddens"] = arrays["hiddens"].unstack(inputs["projected"])
@@ -157,6 +152,10 @@ class _Pass:
         lost = [tf.reduce_sum(elements, axis=[1, 2]) for elements in lost]
         return (record["hiddens"], record["controls"], memory, *lost), gradients
 
+    def none_lost(self, memory):
+        lanes = dimensions(memory)[-1] // self.layout.numbers
+        return tf.zeros_like(memory[:, :1, :lanes])
+
     def arrays(self, inputs, names):
         """An array of a value at each step, for each name."""
         steps, dtype = dimensions(inputs["projected"])[0], inputs["projected"].dtype
@@ -165,11 +164,11 @@ class _Pass:
     def blocks(self, inputs):
         """The steps in blocks, as the forward pass works on them and as the backward pass does."""
         steps, rows = dimensions(inputs["projected"])[0], row_count(inputs["memory"])
-        head = self.topology.head(rows)
+        head = self.layout.head(rows)
         if self.options.differentiate_memory or tf.is_tensor(steps) or tf.is_tensor(rows):
             blocks = [_Block(0, steps, 0, rows, head)]
             return blocks, blocks
-        blocks = _blocks(self.topology, steps, rows, self.options.starts_empty)
+        blocks = _blocks(self.layout, steps, rows, self.options.starts_empty)
         if not self.options.last_memory:
             return blocks, blocks
         return [_Block(block.begin, block.steps, 0, rows, head) for block in blocks], blocks
@@ -181,9 +180,9 @@ class _Pass:
                 rows = rows.write(t - block.begin, kept)
             projected = arrays["hiddens"].read(t)
             hidden, controls = self.control(projected, noise, inputs, hidden, memory, block)
-            weights, _ = split_controls(controls)
-            lost = [elements + self.topology.lost(memory, weights) for elements in lost]
-            memory = self.act(controls, memory, block)
+            weights, value = split_controls(controls, self.layout.element_size)
+            lost = [elements + self.layout.lost(weights, memory) for elements in lost]
+            memory = self.layout.act(weights, value, memory, block.head)
             now = {"hiddens": hidden, "controls": controls}
             return t + 1, self.noise(t + 1), hidden, memory, lost, _write(arrays, t, now), rows
 
@@ -206,34 +205,31 @@ class _Pass:
 
     def control(self, projected, noise, inputs, hidden, memory, block):
         """Equations 6 and 3: from what is read to the actions and the value to write."""
-        read = self.topology.read(memory, block.head)
-        before = projected + inputs["memory_kernel"] @ _split_lanes(read, projected)
+        read = self.layout.read(memory, block.head)
+        before = projected + inputs["memory_kernel"] @ split_lanes(read, projected)
         if "recurrent_kernel" in inputs:
             before += inputs["recurrent_kernel"] @ hidden
         hidden = self.activation(before)
         logits = inputs["control_kernel"] @ hidden
         if "control_bias" in inputs:
             logits += inputs["control_bias"]
-        logits = _sum([logits, *noise])
-        actions = self.topology.num_actions
-        logits = _join_lanes(logits, actions)
-        if actions == 2 and not self.options.rounding:
-            # The weight of one action of two is a sigmoid, as the value written is.
+        logits = total([logits, *noise])
+        relative = len(self.layout.actions) - 1
+        logits = join_lanes(logits, self.layout.controls)
+        if relative == 1 and not self.options.rounding:
+            # The weight of one action of two is a sigmoid, as the numbers written are.
             return hidden, tf.sigmoid(logits)
-        *logits, value = tf.split(logits, actions, axis=1)
+        *logits, value = tf.split(logits, [1] * relative + [self.layout.element_size], axis=1)
         weights = _round(logits) if self.options.rounding else _softmax(logits)
         return hidden, tf.concat([*weights, tf.sigmoid(value)], axis=1)
-
-    def act(self, controls, memory, block):
-        weights, value = split_controls(controls)
-        return _mix(weights, self.topology.moves(memory, value, block.head))
 
     def replay(self, block, controls, memory):
         """The rows before each step of a block, worked out from the actions taken."""
 
         def step(t, memory, rows):
             rows = rows.write(t - block.begin, memory)
-            return t + 1, self.act(controls[t], memory, block), rows
+            weights, value = split_controls(controls[t], self.layout.element_size)
+            return t + 1, self.layout.act(weights, value, memory, block.head), rows
 
         rows = tf.TensorArray(memory.dtype, size=block.steps)
         _, _, rows = tf.while_loop(
@@ -257,7 +253,7 @@ class _Pass:
             d_state["memory"], later = _fit(d_state["memory"], later, block, 0.0), block
             if rows is None:
                 rows = self.replay(block, record["controls"], first_rows)
-            reads.append(self.topology.read(rows, block.head))
+            reads.append(self.layout.read(rows, block.head))
             d_state, arrays = self.backward_block(
                 block, inputs, {**record, "rows": rows}, d_hiddens, d_state, arrays
             )
@@ -268,7 +264,7 @@ class _Pass:
             "projected": d_before,
             "hidden": d_state.get("hidden", tf.zeros_like(inputs["hidden"])),
             "memory": self.d_first_memory(d_state["memory"], later, inputs["memory"]),
-            "memory_kernel": _product(d_before, _split_lanes(reads, d_before)),
+            "memory_kernel": _product(d_before, split_lanes(reads, d_before)),
             "control_kernel": _product(d_controls, hiddens),
         }
         if "recurrent_kernel" in inputs:
@@ -303,7 +299,7 @@ class _Pass:
         # looked up anew for every number, which keeps XLA from working on several at a time. So
         # each step is handed it: the controls, and the rows where NO-OP uses them as they are and
         # other actions moved. (The first step of all hands on some that no step takes.)
-        handed_on = ["controls", "memory"] if self.topology.has_no_op else ["controls"]
+        handed_on = ["controls", "memory"] if self.layout.kind.has_no_op else ["controls"]
 
         def hand_on(t):
             return {name: look_up[name](t) for name in handed_on}
@@ -323,26 +319,28 @@ class _Pass:
         return d_state, arrays
 
     def backward_step(self, block, transposed, d_state, *, hidden, controls, memory, d_hidden):
-        topology, d_memory = self.topology, d_state["memory"]
-        weights, value = split_controls(controls)
+        layout, d_memory = self.layout, d_state["memory"]
+        weights, value = split_controls(controls, layout.element_size)
 
-        *moves, last_move = topology.moves(memory, value, block.head)
-        d_weights = [_sum_rows(d_memory * (move - last_move)) for move in moves]
+        *moves, last_move = layout.kind.moves(value, memory, block.head)
+        sums = [_sum_rows(d_memory * (move - last_move)) for move in moves]
+        d_weights = layout.weights_back(sums)
         if self.options.rounding:
             d_weights = [tf.zeros_like(d) for d in d_weights]
-        mean = _sum([w * d for w, d in zip(weights, d_weights, strict=False)])
-        d_value = weights[0] * d_memory[:, block.head : block.head + 1] * (1 - value)
-        d_relative = tf.concat([*(d - mean for d in d_weights), d_value], axis=1)
+        mean = total([w * d for w, d in zip(weights, d_weights, strict=False)])
+        d_value = layout.value_back(weights, d_memory, value, memory, block.head) * (1 - value)
+        d_numbers = tf.split(d_value, layout.element_size, axis=2)
+        d_relative = tf.concat([*(d - mean for d in d_weights), *d_numbers], axis=1)
         # Multiplied in this layout: else XLA works it out twice, once for each use of it.
-        d_controls = _split_lanes(controls, hidden) * _split_lanes(d_relative, hidden)
+        d_controls = split_lanes(controls, hidden) * split_lanes(d_relative, hidden)
 
         d_hidden += transposed["control_kernel"] @ d_controls
         if "hidden" in d_state:
             d_hidden += d_state["hidden"]
         d_before = d_hidden * self.derivative(hidden)
-        d_read = _join_lanes(transposed["memory_kernel"] @ d_before, topology.read_depth)
-        d_memory = _mix(weights, topology.moves_transposed(d_memory, block.head))
-        d_state = {"memory": d_memory + topology.read_transposed(d_read, block.head, block.rows)}
+        d_read = join_lanes(transposed["memory_kernel"] @ d_before, layout.read_depth)
+        d_memory = layout.rows_back(weights, d_memory, value, memory, block.head)
+        d_state = {"memory": d_memory + layout.read_back(d_read, block.head, block.rows)}
         if "recurrent_kernel" in transposed:
             d_state["hidden"] = transposed["recurrent_kernel"] @ d_before
         return d_state, {"before": d_before, "controls": d_controls}
@@ -367,10 +365,10 @@ class _Block:
         return self.stop - self.start
 
 
-def _blocks(topology, steps: int, rows: int, starts_empty: bool) -> list[_Block]:
+def _blocks(layout, steps: int, rows: int, starts_empty: bool) -> list[_Block]:
     length = max(-(-steps // BLOCKS), SHORTEST_BLOCK)
     # The deepest row that is read is so many moves from the head.
-    deepest = topology.read_depth - 1
+    deepest = layout.read_depth - 1
     blocks = []
     for begin in range(0, steps, length):
         end = min(begin + length, steps)
@@ -379,8 +377,8 @@ def _blocks(topology, steps: int, rows: int, starts_empty: bool) -> list[_Block]
         if starts_empty:
             # An element is written at the head, and every later step may move it away by one.
             reach = min(reach, max(end - 1, deepest))
-        start, stop = topology.within_reach(rows, reach)
-        blocks.append(_Block(begin, end - begin, start, stop, topology.head(rows) - start))
+        start, stop = layout.within_reach(rows, reach)
+        blocks.append(_Block(begin, end - begin, start, stop, layout.head(rows) - start))
     return blocks
 
 
@@ -389,7 +387,7 @@ def _fit(rows, now, then, fill):
     if now is then:
         return rows
     first, last = max(0, then.start - now.start), min(now.rows, then.stop - now.start)
-    return pad_rows(
+    return padded(
         rows[:, first:last], max(0, now.start - then.start), max(0, then.stop - now.stop), fill
     )
 
@@ -400,8 +398,8 @@ def _softmax(logits):
         return [tf.sigmoid(logits[0])]
     largest = _largest(logits)
     powers = [tf.exp(logit - largest) for logit in logits]
-    total = _sum([*powers, tf.exp(-largest)])
-    return [power / total for power in powers]
+    whole = total([*powers, tf.exp(-largest)])
+    return [power / whole for power in powers]
 
 
 def _round(logits):
@@ -421,17 +419,6 @@ def _largest(logits):
     return largest
 
 
-def _mix(weights, moves):
-    return _sum([weight * move for weight, move in zip(weights, moves, strict=True)])
-
-
-def _sum(tensors):
-    total = tensors[0]
-    for tensor in tensors[1:]:
-        total = total + tensor
-    return total
-
-
 def _sum_rows(tensor):
     """`[R, P, L]` as `[R, 1, L]`."""
     replicas, rows, _ = dimensions(tensor)
@@ -441,7 +428,7 @@ def _sum_rows(tensor):
         # Written out, for XLA makes slow work of a product whose factor is a single row. A few sums
         # at a time, since each waits for its last addition.
         terms = tf.split(tensor, rows, axis=1)
-        return _sum([_sum(terms[i::4]) for i in range(min(4, rows))])
+        return total([total(terms[i::4]) for i in range(min(4, rows))])
     return tf.ones([replicas, 1, rows], tensor.dtype) @ tensor
 
 
@@ -450,26 +437,6 @@ def _write(arrays, step, values):
     return {name: array.write(step, values[name]) for name, array in arrays.items()}
 
 
-def _join_lanes(tensor, rows):
-    """`[R, rows * S, B]` as `[R, rows, S * B]`."""
-    replicas, size, batch = dimensions(tensor)
-    return tf.reshape(tensor, [replicas, rows, size // rows * batch])
-
-
-def _split_lanes(tensor, projected):
-    """`[…, rows, S * B]` as `[…, rows * S, B]`, B being that of `projected`."""
-    *lead, rows, lanes = dimensions(tensor)
-    batch = dimensions(projected)[-1]
-    return tf.reshape(tensor, [*lead, rows * (lanes // batch), batch])
-
-
 def _product(gradients, values):
     """The gradient of a kernel: `[T, R, M, B]` times `[T, R, N, B]`, over T and B."""
-    return tf.matmul(_steps_last(gradients), _steps_last(values), transpose_b=True)
-
-
-def _steps_last(tensor):
-    """`[T, R, M, B]` as `[R, M, T * B]`, the inverse of `steps_first`."""
-    steps, replicas, size, batch = dimensions(tensor)
-    moved = tf.transpose(tf.reshape(tensor, [steps, replicas * size, batch]), [1, 0, 2])
-    return tf.reshape(moved, [replicas, size, steps * batch])
+    return tf.matmul(steps_last(gradients), steps_last(values), transpose_b=True)

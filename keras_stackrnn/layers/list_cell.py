@@ -3,7 +3,7 @@
 import keras
 
 from keras_stackrnn.layers.memory_cell import MemoryCell
-from keras_stackrnn.memories import soft as memory
+from keras_stackrnn.memories.list import LIST
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
@@ -33,6 +33,7 @@ class ListCell(MemoryCell):
         rounding: Boolean, whether the most probable action alone is taken at inference; training
             always mixes.
         activation: Activation function of the hidden units.
+        element_size: Positive integer, how many numbers an element has; one action moves them all.
         **kwargs: `kernel_initializer`, `recurrent_initializer`, `memory_initializer`,
             `action_initializer`, `insert_initializer`, `bias_initializer`, the same names with
             `_regularizer` and `_constraint`, and the arguments of every Keras layer.
@@ -51,8 +52,7 @@ class ListCell(MemoryCell):
     ```
     """
 
-    ACTIONS = memory.LIST_ACTIONS
-    MEMORIES = "lists"
+    KIND = LIST
     WRITE = "insert"
 
     def __init__(
@@ -66,6 +66,7 @@ class ListCell(MemoryCell):
         use_bias=False,
         rounding=False,
         activation="sigmoid",
+        element_size=1,
         **kwargs,
     ):
         super().__init__(
@@ -78,18 +79,7 @@ class ListCell(MemoryCell):
             use_bias,
             rounding,
             activation,
+            element_size,
             **kwargs,
         )
         self.num_lists = self.num_memories
-
-    def read(self, slots):
-        return memory.list_read(slots, self.read_depth)
-
-    def update(self, slots, actions, value):
-        return memory.list_update(slots, actions, value)
-
-    def lost(self, slots, actions):
-        return memory.list_lost(slots, actions)
-
-    def grow(self, state, steps):
-        return memory.list_grow(state, self.num_memories, steps)

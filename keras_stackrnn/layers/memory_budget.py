@@ -15,13 +15,13 @@ def refuse_if_too_large(cell, *, batch, rows, steps, training):
     """
     if not (isinstance(rows, int) and isinstance(steps, int) and hasattr(os, "sysconf")):
         return
-    lanes = cell.num_memories * (batch if isinstance(batch, int) else 1)
+    lanes = cell.row_size * (batch if isinstance(batch, int) else 1)
     copies = steps if training else 3
     needed = rows * lanes * copies * _bytes_of(cell.compute_dtype)
     available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > available:
         raise ValueError(
-            f"{type(cell).__name__}'s soft {cell.MEMORIES} would take about "
+            f"{type(cell).__name__}'s soft {cell.kind.plural} would take about "
             f"{needed / 2**30:,.0f} GiB for {steps:,} steps, and this machine has "
             f"{available / 2**30:,.0f} GiB: expected fewer steps, a smaller `capacity`, or "
             "inference with `rounding=True`, which takes memory for the elements alone."

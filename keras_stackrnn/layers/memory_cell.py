@@ -1,46 +1,79 @@
-"""What StackCell and ListCell share: arguments, weights and the controller's step."""
+"""MemoryCell: one step of a recurrent network with memories of any kind."""
 
 import inspect
 
+import keras
 from keras import ops
 
+from keras_stackrnn import memories
 from keras_stackrnn.layers.recurrent_cell import RecurrentCell, add_bias, require_positive_integer
-from keras_stackrnn.memories import soft as memory
+from keras_stackrnn.memories.layout import MemoryLayout
+from keras_stackrnn.memories.soft import EMPTY, action_weights
 
 
+@keras.saving.register_keras_serializable(package="keras_stackrnn")
 class MemoryCell(RecurrentCell):
-    """Base of the cells: a simple recurrent cell that reads its memories and acts on them.
+    """A simple recurrent cell that reads its memories and acts on them.
 
-    A subclass says which actions there are, what they do to the memories and what is read. One
-    step, with the paper's equation numbers:
+    `StackCell`, `ListCell` and the others are this with their kind; this is for kinds of your own.
+    One step, with the paper's equation numbers, where `read` are the elements that are read:
 
     ```
     hidden  = activation(inputs @ kernel + hidden @ recurrent_kernel + read @ memory_kernel)  (6)
     actions = softmax(hidden @ action_kernel), one softmax a memory                           (3)
     memory  = update(memory, actions, sigmoid(hidden @ write_kernel))                         (4, 5)
     ```
+
+    The states are `[hidden, memory]`. The memory's reads as `(batch, capacity, numbers, memories)`:
+    an element has `element_size` numbers, an empty slot is -1.
+
+    Args:
+        units: Positive integer, the number of hidden units and of outputs.
+        num_memories: Positive integer, the number of memories.
+        capacity: Positive integer, how many elements a memory holds; what is moved past an end is
+            lost. (`None` is for `MemoryRNN`, whose memories grow.)
+        read_depth: Positive integer, how many elements of each memory are read.
+        no_op: Boolean, whether there is also an action that leaves a memory as it is.
+        use_recurrent_kernel: Boolean, whether the hidden units see their last values. Without,
+            the memories are all that the cell remembers.
+        use_bias: Boolean, whether hidden units, actions and written values have biases.
+        rounding: Boolean, whether the most probable action alone is taken at inference; training
+            always mixes.
+        activation: Activation function of the hidden units.
+        element_size: Positive integer, how many numbers an element has; one action moves them all.
+        kind: A `memories.MemoryKind`, or the name of one that is registered.
+        **kwargs: `kernel_initializer`, `recurrent_initializer`, `memory_initializer`,
+            `action_initializer`, `write_initializer`, `bias_initializer`, the same names with
+            `_regularizer` and `_constraint`, and the arguments of every Keras layer.
+
+    Call arguments:
+        inputs: A 2D tensor of floats, with shape `(batch, features)`.
+        states: List of two tensors, `[hidden, memory]`.
+        training: Python boolean; only relevant with `rounding`.
     """
 
-    ACTIONS: tuple[str, ...]
-    MEMORIES: str  # what the memories are called: "stacks"
-    WRITE: str  # what writing is called: "push"
+    KIND: memories.MemoryKind | None = None  # of a subclass that has just one
+    WRITE = "write"  # what writing is called, as in `push_kernel`
 
     def __init__(
         self,
         units,
-        num_memories,
-        capacity,
-        read_depth,
-        no_op,
-        use_recurrent_kernel,
-        use_bias,
-        rounding,
-        activation,
+        num_memories=1,
+        capacity=64,
+        read_depth=2,
+        no_op=False,
+        use_recurrent_kernel=True,
+        use_bias=False,
+        rounding=False,
+        activation="sigmoid",
+        element_size=1,
+        kind=None,
         **kwargs,
     ):
         units = require_positive_integer("units", units)
-        num_memories = require_positive_integer(f"num_{self.MEMORIES}", num_memories)
+        num_memories = require_positive_integer(self.count_name(), num_memories)
         read_depth = require_positive_integer("read_depth", read_depth)
+        element_size = require_positive_integer("element_size", element_size)
         if capacity is not None:
             capacity = require_positive_integer("capacity", capacity)
             if read_depth > capacity:
@@ -48,14 +81,24 @@ class MemoryCell(RecurrentCell):
                     "Argument `read_depth` cannot be above `capacity`: "
                     f"expected at most {capacity}, got {read_depth}."
                 )
+        kind = memories.get(self.KIND or kind)
+        layout = MemoryLayout(kind.using(no_op), read_depth, element_size)
         super().__init__(units, use_bias, activation, **kwargs)
+        self.kind = kind
+        self.layout = layout
         self.num_memories = num_memories
         self.capacity = capacity
         self.read_depth = read_depth
         self.no_op = no_op
         self.use_recurrent_kernel = use_recurrent_kernel
         self.rounding = rounding
+        self.element_size = element_size
         self.output_size = units
+
+    @classmethod
+    def count_name(cls) -> str:
+        """What the argument is called that says how many memories there are."""
+        return f"num_{cls.KIND.plural}" if cls.KIND else "num_memories"
 
     @classmethod
     def weight_initializers(cls):
@@ -77,41 +120,43 @@ class MemoryCell(RecurrentCell):
     @property
     def actions(self) -> tuple[str, ...]:
         """The actions' names, in the order of their weights."""
-        return self.ACTIONS if self.no_op else self.ACTIONS[:-1]
+        return self.layout.actions
+
+    @property
+    def row_size(self) -> int:
+        """How many numbers one row of all memories has."""
+        return self.layout.numbers * self.num_memories
 
     @property
     def state_size(self) -> list[int]:
         if self.capacity is None:
             return [self.units, None]
-        return [self.units, self.capacity * self.num_memories]
+        return [self.units, self.capacity * self.row_size]
 
     @property
-    def write_kernel(self):
+    def value_kernel(self):
+        """The kernel of the elements written, whatever its name."""
         return getattr(self, f"{self.WRITE}_kernel")
 
     @property
-    def write_bias(self):
+    def value_bias(self):
         return getattr(self, f"{self.WRITE}_bias")
 
     def build(self, input_shape):
         self.check_step_shape(input_shape)
-        controls = len(self.actions) * self.num_memories
+        weights = len(self.actions) * self.num_memories
+        elements = self.element_size * self.num_memories
         self.kernel = self._add_kernel("kernel", (input_shape[-1], self.units))
         self.recurrent_kernel = None
         if self.use_recurrent_kernel:
             self.recurrent_kernel = self._add_kernel("recurrent", (self.units, self.units))
-        self.memory_kernel = self._add_kernel(
-            "memory", (self.read_depth * self.num_memories, self.units)
-        )
-        self.action_kernel = self._add_kernel("action", (self.units, controls))
-        setattr(
-            self,
-            f"{self.WRITE}_kernel",
-            self._add_kernel(self.WRITE, (self.units, self.num_memories)),
-        )
+        self.memory_kernel = self._add_kernel("memory", (self.read_depth * elements, self.units))
+        self.action_kernel = self._add_kernel("action", (self.units, weights))
+        value_kernel = self._add_kernel(self.WRITE, (self.units, elements))
+        setattr(self, f"{self.WRITE}_kernel", value_kernel)
         self.bias = self._add_bias("bias", self.units)
-        self.action_bias = self._add_bias("action_bias", controls)
-        setattr(self, f"{self.WRITE}_bias", self._add_bias(f"{self.WRITE}_bias", self.num_memories))
+        self.action_bias = self._add_bias("action_bias", weights)
+        setattr(self, f"{self.WRITE}_bias", self._add_bias(f"{self.WRITE}_bias", elements))
 
     def call(self, inputs, states, training=None):
         self.check_step_shape(inputs.shape)
@@ -122,32 +167,45 @@ class MemoryCell(RecurrentCell):
 
     def step(self, inputs, states, training=None):
         """One step: the hidden units, the memory's state, and how much of it was lost, a row."""
-        hidden, slots = states[0], memory.unflatten(states[1], self.num_memories)
+        hidden, slots = states[0], self.in_rows(states[1])
+        read = _joined(self.layout.read(slots, self.layout.head(ops.shape(slots)[1])))
         before = ops.matmul(inputs, self.kernel)
-        before = before + ops.matmul(self.read(slots), self.memory_kernel)
+        before = before + ops.matmul(read, self.memory_kernel)
         if self.use_recurrent_kernel:
             before = before + ops.matmul(hidden, self.recurrent_kernel)
         hidden = self.activation(add_bias(before, self.bias))
 
         logits = add_bias(ops.matmul(hidden, self.action_kernel), self.action_bias)
-        actions = memory.action_weights(
-            memory.unflatten(logits, self.num_memories), rounding=self.rounding and not training
+        actions = action_weights(
+            _split(logits, self.num_memories), rounding=self.rounding and not training
         )
-        value = ops.sigmoid(add_bias(ops.matmul(hidden, self.write_kernel), self.write_bias))
-        after = memory.flatten(self.update(slots, actions, value))
+        value = ops.sigmoid(add_bias(ops.matmul(hidden, self.value_kernel), self.value_bias))
+        after = _joined(self.update(slots, actions, value))
         return hidden, after, self.lost(slots, actions)
 
-    def read(self, slots):
-        raise NotImplementedError("A memory cell says what it reads.")
-
     def update(self, slots, actions, value):
-        raise NotImplementedError("A memory cell says what its actions do.")
+        """The memories after a step.
+
+        Args:
+            slots: `[batch, rows, row_size]`.
+            actions: `[batch, actions, num_memories]`, the actions' weights.
+            value: `[batch, element_size * num_memories]`, the elements written.
+        """
+        head = self.layout.head(ops.shape(slots)[1])
+        return self.layout.act(_each(actions), ops.expand_dims(value, 1), slots, head)
 
     def lost(self, slots, actions):
-        raise NotImplementedError("A memory cell says what falls off its ends.")
+        """How many elements a step takes past an end, `[batch, 1]`."""
+        return ops.sum(self.layout.lost(_each(actions), slots)[:, 0], axis=-1, keepdims=True)
 
     def grow(self, state, steps):
-        raise NotImplementedError("A memory cell says where its memory grows.")
+        """A memory's state with room for `steps` elements more."""
+        slots = self.in_rows(state)
+        return _joined(self.layout.embed(slots, self.layout.grown(ops.shape(slots)[1], steps)))
+
+    def in_rows(self, state):
+        """A memory's state as `[batch, rows, row_size]`."""
+        return _split(state, self.row_size)
 
     def get_initial_state(self, batch_size=None):
         if self.capacity is None:
@@ -155,21 +213,27 @@ class MemoryCell(RecurrentCell):
                 f"{type(self).__name__} needs a `capacity` to make its initial state: expected a "
                 "positive integer, got None."
             )
-        hidden_size, memory_size = self.state_size
+        return self.empty_state(batch_size, self.capacity)
+
+    def empty_state(self, batch_size, rows: int):
+        """The states before the first step, with memories of so many rows."""
         return [
-            ops.zeros((batch_size, hidden_size), dtype=self.compute_dtype),
-            ops.full((batch_size, memory_size), memory.EMPTY, dtype=self.compute_dtype),
+            ops.zeros((batch_size, self.units), dtype=self.compute_dtype),
+            ops.full((batch_size, rows * self.row_size), EMPTY, dtype=self.compute_dtype),
         ]
 
     def get_config(self):
         config = {
-            f"num_{self.MEMORIES}": self.num_memories,
+            self.count_name(): self.num_memories,
             "capacity": self.capacity,
             "read_depth": self.read_depth,
             "no_op": self.no_op,
             "use_recurrent_kernel": self.use_recurrent_kernel,
             "rounding": self.rounding,
+            "element_size": self.element_size,
         }
+        if self.KIND is None:
+            config["kind"] = self.kind.description()
         return {**super().get_config(), **config}
 
     def check_states(self, states):
@@ -179,10 +243,10 @@ class MemoryCell(RecurrentCell):
             )
         for name, state, size in zip(("hidden", "memory"), states, self.state_size, strict=True):
             if size is None:
-                expected = f"rows * {self.num_memories}) with at least {self.read_depth} rows"
+                expected = f"rows * {self.row_size}) with at least {self.read_depth} rows"
                 fits = state.shape[-1] is None or (
-                    state.shape[-1] % self.num_memories == 0
-                    and state.shape[-1] >= self.read_depth * self.num_memories
+                    state.shape[-1] % self.row_size == 0
+                    and state.shape[-1] >= self.read_depth * self.row_size
                 )
             else:
                 expected = f"{size})"
@@ -192,3 +256,20 @@ class MemoryCell(RecurrentCell):
                     f"{type(self).__name__} expects a {name} state of shape (batch, {expected}, "
                     f"got shape {tuple(state.shape)}."
                 )
+
+
+def _each(actions) -> list:
+    """`[batch, actions, memories]` as a tensor `[batch, 1, memories]` for each action."""
+    return [actions[:, action : action + 1] for action in range(actions.shape[1])]
+
+
+def _joined(rows):
+    """`[batch, rows, lanes]` as `[batch, rows * lanes]`, the shape of a Keras state."""
+    batch, count, lanes = ops.shape(rows)
+    return ops.reshape(rows, (batch, count * lanes))
+
+
+def _split(state, lanes: int):
+    """The inverse of `_joined`."""
+    batch, size = ops.shape(state)
+    return ops.reshape(state, (batch, size // lanes, lanes))

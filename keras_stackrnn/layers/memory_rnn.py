@@ -1,36 +1,61 @@
-"""What StackRNN and ListRNN share: the choice of path, and memories that grow or count losses."""
-
-import types
+"""MemoryRNN: a whole-sequence layer with memories of any kind, fused on TensorFlow."""
 
 import keras
 from keras import ops
 
 from keras_stackrnn.layers.memory_budget import refuse_if_too_large
 from keras_stackrnn.layers.memory_cell import MemoryCell
-from keras_stackrnn.memories.soft import EMPTY
 
 FUSED_ACTIVATIONS = ("sigmoid", "tanh", "relu", "linear")
 
 
+@keras.saving.register_keras_serializable(package="keras_stackrnn")
 class MemoryRNN(keras.layers.RNN):
-    """Base of the layers: `keras.layers.RNN` over a memory cell, with a fused path on TensorFlow.
+    """`keras.layers.RNN` over a memory cell, with a fused path on TensorFlow.
 
-    A subclass says which cell it is made of.
+    `StackRNN`, `ListRNN` and the others are this with their cell; this is for kinds of your own.
+
+    Args:
+        units: Positive integer, the number of hidden units and of outputs.
+        num_memories: Positive integer, the number of memories.
+        capacity: How many elements a memory holds. `None`, the default: as many as there are; the
+            memory's state is then as deep as its elements need, and no element is ever lost. A
+            positive integer: no more than that; the metric `lost_elements`, which `fit` and
+            `evaluate` log, counts what went past an end.
+        use_fused: `"auto"`, the default, runs the fused kernels where it can and the cell in a
+            loop where it cannot: with a mask, with `unroll`, with an activation other than
+            sigmoid, tanh, relu or linear, on another backend than TensorFlow. `True` raises
+            there, `False` always loops. Of a kind whose head is in the middle, in float64, only
+            `True` fuses: of some sizes XLA (of TensorFlow 2.21) miscompiles it.
+        return_sequences: Boolean, whether to return the last output or all of them.
+        return_state: Boolean, whether to return the last states, `[hidden, memory]`, as well.
+        go_backwards: Boolean, whether to process the sequences backwards.
+        stateful: Boolean, whether the last states are the next batch's first ones.
+            `reset_state()` empties the memory. To compile it, give an integer `capacity`.
+        unroll: Boolean, whether to unroll the loop.
+        **kwargs: `kind`, a `memories.MemoryKind` or the name of one; the other arguments of
+            `MemoryCell` and of `keras.layers.RNN`.
+
+    Call arguments:
+        sequences: A 3D tensor of floats, with shape `(batch, timesteps, features)`.
+        initial_state: List of two tensors, `[hidden, memory]`; of any depth if `capacity=None`.
+        mask: Binary tensor of shape `(batch, timesteps)`; optional.
+        training: Python boolean; only relevant with `rounding`.
     """
 
-    CELL: type[MemoryCell]
+    CELL: type[MemoryCell] = MemoryCell
 
     def __init__(
         self,
         units,
-        num_memories,
-        capacity,
-        use_fused,
-        return_sequences,
-        return_state,
-        go_backwards,
-        stateful,
-        unroll,
+        num_memories=1,
+        capacity=None,
+        use_fused="auto",
+        return_sequences=False,
+        return_state=False,
+        go_backwards=False,
+        stateful=False,
+        unroll=False,
         **kwargs,
     ):
         if use_fused not in ("auto", True, False):
@@ -66,11 +91,7 @@ class MemoryRNN(keras.layers.RNN):
     def get_initial_state(self, batch_size):
         if self.cell.capacity is not None:
             return super().get_initial_state(batch_size)
-        size = self.cell.read_depth * self.cell.num_memories
-        return [
-            ops.zeros((batch_size, self.cell.units), dtype=self.cell.compute_dtype),
-            ops.full((batch_size, size), EMPTY, dtype=self.cell.compute_dtype),
-        ]
+        return self.cell.empty_state(batch_size, self.cell.read_depth)
 
     def compute_output_shape(self, sequences_shape, initial_state_shape=None):
         shape = super().compute_output_shape(sequences_shape, initial_state_shape)
@@ -117,10 +138,10 @@ class MemoryRNN(keras.layers.RNN):
             return "there is a mask"
         if self.unroll:
             return "unroll=True asks for a loop in Python"
-        is_list_in_float64 = self.cell.MEMORIES == "lists" and self.compute_dtype == "float64"
-        if self.use_fused == "auto" and is_list_in_float64:
+        kind = self.cell.kind
+        if self.use_fused == "auto" and kind.has_two_sides and self.compute_dtype == "float64":
             # Compiled, not otherwise; but a layer cannot tell whether it is being compiled.
-            return "XLA (of TensorFlow 2.21) miscompiles lists of some sizes in float64"
+            return f"XLA (of TensorFlow 2.21) miscompiles {kind.plural} of some sizes in float64"
         activation = self.cell.activation
         if keras.activations.serialize(activation) not in FUSED_ACTIVATIONS:
             name = getattr(activation, "__name__", type(activation).__name__)
@@ -128,11 +149,11 @@ class MemoryRNN(keras.layers.RNN):
         return None
 
     def _fused_loop(self, sequences, initial_state, mask, training):
-        from keras_stackrnn.layers import whole_sequences as fused_layer
+        from keras_stackrnn.layers import whole_sequences
 
         if self.go_backwards:
             sequences = ops.flip(sequences, axis=1)
-        outputs, states, lost = fused_layer.run(
+        outputs, states, lost = whole_sequences.run(
             self.cell,
             sequences,
             initial_state,
@@ -154,20 +175,21 @@ class MemoryRNN(keras.layers.RNN):
         refuse_if_too_large(
             self.cell,
             batch=batch,
-            rows=None if slots.shape[1] is None else slots.shape[1] // self.cell.num_memories,
+            rows=None if slots.shape[1] is None else slots.shape[1] // self.cell.row_size,
             steps=steps,
             training=training,
         )
-        loop = types.SimpleNamespace(
-            cell=_LossCountingCell(self.cell, training),
-            go_backwards=self.go_backwards,
+        loop = keras.layers.RNN(
+            _LossCountingCell(self.cell, training),
             return_sequences=self.return_sequences,
+            go_backwards=self.go_backwards,
             stateful=self.stateful,
             unroll=self.unroll,
             zero_output_for_mask=self.zero_output_for_mask,
+            name="loop",
         )
-        _, outputs, states = keras.layers.RNN.inner_loop(
-            loop, sequences, [hidden, slots, ops.zeros_like(hidden[:, :1])], mask
+        _, outputs, states = loop.inner_loop(
+            sequences, [hidden, slots, ops.zeros_like(hidden[:, :1])], mask
         )
         return outputs, self._trimmed(states[:2]), ops.sum(states[2])
 
@@ -178,13 +200,13 @@ class MemoryRNN(keras.layers.RNN):
             return states
         import tensorflow as tf
 
-        from keras_stackrnn.layers import whole_sequences as fused_layer
+        from keras_stackrnn.layers import whole_sequences
 
         if not (tf.executing_eagerly() or self.stateful):
             return states
         # Compiling this fails, and XLA's message then names the scope.
         with tf.name_scope("jit_compile_with_stateful_needs_an_integer_capacity"):
-            return [states[0], fused_layer.trim(self.cell, states[1])]
+            return [states[0], whole_sequences.trim(self.cell, states[1])]
 
     def get_config(self):
         config = super().get_config()
@@ -205,8 +227,12 @@ class _LossCountingCell:
     def __init__(self, cell, training):
         self.cell = cell
         self.training = training
+        self.state_size = [*cell.state_size, 1]
 
     def __call__(self, inputs, states):
+        return self.call(inputs, states)
+
+    def call(self, inputs, states):
         hidden, memory, lost = self.cell.step(inputs, states[:2], self.training)
         return hidden, [hidden, memory, states[2] + lost]
 

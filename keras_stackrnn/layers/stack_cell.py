@@ -3,7 +3,7 @@
 import keras
 
 from keras_stackrnn.layers.memory_cell import MemoryCell
-from keras_stackrnn.memories import soft as memory
+from keras_stackrnn.memories.stack import STACK
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
@@ -30,6 +30,7 @@ class StackCell(MemoryCell):
         rounding: Boolean, whether the most probable action alone is taken at inference; training
             always mixes.
         activation: Activation function of the hidden units.
+        element_size: Positive integer, how many numbers an element has; one action moves them all.
         **kwargs: `kernel_initializer`, `recurrent_initializer`, `memory_initializer`,
             `action_initializer`, `push_initializer`, `bias_initializer`, the same names with
             `_regularizer` and `_constraint`, and the arguments of every Keras layer.
@@ -48,8 +49,7 @@ class StackCell(MemoryCell):
     ```
     """
 
-    ACTIONS = memory.STACK_ACTIONS
-    MEMORIES = "stacks"
+    KIND = STACK
     WRITE = "push"
 
     def __init__(
@@ -63,6 +63,7 @@ class StackCell(MemoryCell):
         use_bias=False,
         rounding=False,
         activation="sigmoid",
+        element_size=1,
         **kwargs,
     ):
         super().__init__(
@@ -75,18 +76,7 @@ class StackCell(MemoryCell):
             use_bias,
             rounding,
             activation,
+            element_size,
             **kwargs,
         )
         self.num_stacks = self.num_memories
-
-    def read(self, slots):
-        return memory.stack_read(slots, self.read_depth)
-
-    def update(self, slots, actions, value):
-        return memory.stack_update(slots, actions, value)
-
-    def lost(self, slots, actions):
-        return memory.stack_lost(slots, actions)
-
-    def grow(self, state, steps):
-        return memory.stack_grow(state, self.num_memories, steps)

@@ -1,20 +1,13 @@
-"""The memories' arithmetic: pure functions of tensors, in `keras.ops` only.
+"""Rows of elements under mixed actions: pure functions of tensors, in `keras.ops` only.
 
-Shapes follow one rule: the last axis is always the memory (which stack, which list), the axis
-before it is what that memory holds.
-
-| tensor  | shape                          | axis 1                                     |
-| ------- | ------------------------------ | ------------------------------------------ |
-| memory  | `[batch, capacity, memories]`  | stack: depth, 0 is the top; list: position |
-| actions | `[batch, actions, memories]`   | in the order of `STACK_ACTIONS` or `LIST_ACTIONS` |
-| value   | `[batch, memories]`            |                                            |
+A memory is `[…, rows, lanes]`: in a Keras layer `[batch, rows, memories]`, in the compiled kernels
+`[replicas, rows, memories * batch]`. An empty slot is -1. Where an element has several numbers,
+each is a lane of its own, and all of them move together.
 """
 
 from keras import ops
 
 EMPTY = -1.0
-STACK_ACTIONS = ("PUSH", "POP", "NO-OP")
-LIST_ACTIONS = ("INSERT", "LEFT", "RIGHT", "NO-OP")
 
 
 def action_weights(logits, rounding: bool = False):
@@ -38,114 +31,60 @@ def action_weights(logits, rounding: bool = False):
     return ops.concatenate([weights[:, :-1], 1 - taken], axis=1)
 
 
-def mix(actions, candidates):
-    """Adds up the memories that each action alone would leave, each by its action's weight."""
-    total = actions[:, 0:1] * candidates[0]
-    for action, candidate in enumerate(candidates[1:], start=1):
-        total = total + actions[:, action : action + 1] * candidate
-    return total
+def mix(weights, moves):
+    """Adds up what each action alone would leave, each by its action's weight."""
+    return total([weight * move for weight, move in zip(weights, moves, strict=True)])
 
 
-def empty_row(memory):
-    return ops.full_like(memory[:, :1], EMPTY)
+def total(tensors):
+    """The sum, added up from the first to the last."""
+    first, *others = tensors
+    for tensor in others:
+        first = first + tensor
+    return first
 
 
-def stack_update(memory, actions, value):
-    """One step of every stack (equations 4 and 5, and the rule with NO-OP).
+def row_count(rows):
+    """How many rows there are: an integer where it is known, else a tensor."""
+    return ops.shape(rows)[-2]
 
-    PUSH moves all elements down and puts `value` on top; POP moves all up, and what comes up from
-    below the bottom is empty; NO-OP, where there is a third action, leaves them.
+
+def shifted(rows, by: int, fill):
+    """Row r is what row r + `by` was, one row apart at most; what comes in is `fill`."""
+    if by == 0:
+        return rows
+    edge = ops.full_like(rows[..., :1, :], fill)
+    if by > 0:
+        return ops.concatenate([rows[..., 1:, :], edge], axis=-2)
+    return ops.concatenate([edge, rows[..., :-1, :]], axis=-2)
+
+
+def by_row(runs, rows, head):
+    """One tensor of several, each from so many rows beside the head on, the first from row 0 on.
+
+    Args:
+        runs: Pairs of an offset from the head and a tensor `[…, rows or 1, lanes]`, in order.
+        rows: How many rows there are.
+        head: The head's row.
     """
-    pushed = ops.concatenate([ops.expand_dims(value, 1), memory[:, :-1]], axis=1)
-    popped = ops.concatenate([memory[:, 1:], empty_row(memory)], axis=1)
-    return mix(actions, [pushed, popped, memory][: actions.shape[1]])
+    *before, (first, tensor) = runs
+    for begin, other in reversed(before):
+        row = ops.arange(rows)[:, None]
+        tensor = ops.where(row < head + first, other, tensor)
+        first = begin
+    return tensor
 
 
-def stack_lost(memory, actions):
-    """How many elements a step takes past the bottom, `[batch, 1]`."""
-    return _total(actions[:, 0] * _occupied(memory[:, -1]))
+def padded(rows, before, after, fill):
+    """So many rows more at either end."""
+    widths = [(0, 0)] * (len(rows.shape) - 2) + [(before, after), (0, 0)]
+    return ops.pad(rows, widths, constant_values=ops.cast(fill, rows.dtype))
 
 
-def stack_grow(state, memories: int, steps: int):
-    """A state with empty rows at the bottom, for `steps` elements more."""
-    return ops.pad(state, [(0, 0), (0, steps * memories)], constant_values=EMPTY)
-
-
-def stack_read(memory, read_depth: int):
-    """The `read_depth` top-most elements of every stack, `[batch, read_depth * memories]`."""
-    return flatten(memory[:, :read_depth])
-
-
-def list_head(capacity: int) -> int:
-    """The position of the head, fixed in the middle: the list moves under it."""
-    return capacity // 2
-
-
-def list_update(memory, actions, value):
-    """One step of every list, by the paper's three cases around the fixed head.
-
-    INSERT puts `value` under the head and moves what was there, and all to the left of it, one to
-    the left; LEFT moves the head to the left, so everything one to the right; RIGHT the converse.
-    """
-    head = list_head(ops.shape(memory)[1])
-    edge = empty_row(memory)
-    towards_left = ops.concatenate([memory[:, 1:], edge], axis=1)
-    towards_right = ops.concatenate([edge, memory[:, :-1]], axis=1)
-    inserted = ops.concatenate(
-        [memory[:, 1 : head + 1], ops.expand_dims(value, 1), memory[:, head + 1 :]], axis=1
-    )
-    candidates = [inserted, towards_right, towards_left, memory]
-    return mix(actions, candidates[: actions.shape[1]])
-
-
-def list_lost(memory, actions):
-    """How many elements a step takes past either end, `[batch, 1]`."""
-    insert, left, right = actions[:, 0], actions[:, 1], actions[:, 2]
-    past_left = (insert + right) * _occupied(memory[:, 0])
-    return _total(past_left + left * _occupied(memory[:, -1]))
-
-
-def list_grow(state, memories: int, steps: int):
-    """A state with empty rows at both ends, for `steps` elements more on either side."""
-    return ops.pad(state, [(0, 0), (steps * memories, steps * memories)], constant_values=EMPTY)
-
-
-def list_read_positions(capacity: int, read_depth: int) -> list[int]:
-    """Which positions a List RNN reads, in order: the head, then left, right, left, …
-
-    The paper leaves this open. Left comes first because INSERT moves the old head there: the head
-    and its left neighbour are then to a list what the two top-most elements are to a stack.
-    """
-    head = list_head(capacity)
-    return [head + (i // 2 if i % 2 == 0 else -(i + 1) // 2) for i in range(read_depth)]
-
-
-def list_read(memory, read_depth: int):
-    """The head and its nearest neighbours, `[batch, read_depth * memories]`."""
-    positions = list_read_positions(ops.shape(memory)[1], read_depth)
-    return flatten(ops.concatenate([memory[:, p : p + 1] for p in positions], axis=1))
-
-
-def flatten(memory):
-    """`[batch, rows, memories]` as `[batch, rows * memories]`, the shape of a Keras state."""
-    batch, rows, memories = ops.shape(memory)
-    return ops.reshape(memory, (batch, rows * memories))
-
-
-def unflatten(state, memories: int):
-    """The inverse of `flatten`."""
-    batch, size = ops.shape(state)
-    return ops.reshape(state, (batch, size // memories, memories))
-
-
-def _occupied(slots):
+def occupied(slots):
     """1 for a slot that holds an element, 0 for an empty one, in between for a mixture.
 
     Elements are at least 0 and an empty slot is -1; so of hard actions the answer is exact, and of
     soft ones it is off by no more than the elements' size.
     """
     return ops.minimum(slots - EMPTY, 1)
-
-
-def _total(slots):
-    return ops.sum(slots, axis=-1, keepdims=True)

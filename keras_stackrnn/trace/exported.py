@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_stackrnn import memories
 from keras_stackrnn.layers.recurrent_cell import require_positive_integer
 from keras_stackrnn.trace.predictable import upcoming_of
 from keras_stackrnn.trace.reading import sentence_of
 from keras_stackrnn.trace.record import MemoryTrace, Trace
 
 SAVED_MODEL = "saved_model.pb"
-_OUTPUTS = ("symbols", "actions", "action_names", "tops", "values", "probabilities", "vocabulary")
+_OUTPUTS = ("symbols", "actions", "memory_kind", "tops", "values", "probabilities", "vocabulary")
 
 Deterministic = str | Sequence[bool] | None
 
@@ -125,18 +126,16 @@ def record_of(
             "traces: export it again."
         )
     outputs = {name: outputs[name][0] for name in _OUTPUTS}
-    symbols, vocabulary, actions = (
-        tuple(symbol.decode() for symbol in outputs[name])
-        for name in ("symbols", "vocabulary", "action_names")
+    symbols, vocabulary = (
+        tuple(symbol.decode() for symbol in outputs[name]) for name in ("symbols", "vocabulary")
     )
     if not symbols:
         raise ValueError("There is nothing to trace: expected a text with symbols, got none.")
-    kind = "stack" if "PUSH" in actions else "list"
-    memories = [
+    kind = memories.get(json.loads(outputs["memory_kind"]))
+    records = [
         MemoryTrace(
-            name=f"{kind}{place + 1}",
+            name=f"{kind.name}{place + 1}",
             kind=kind,
-            actions=actions,
             weights=outputs["actions"][:, place],
             values=outputs["values"][:, place],
             tops=outputs["tops"][:, place, None],
@@ -145,7 +144,7 @@ def record_of(
     ]
     if depth is not None:
         depth = require_positive_integer("depth", depth)
-        memories = [memory.with_depth(depth) for memory in memories]
+        records = [memory.with_depth(depth) for memory in records]
     upcoming, predictable = upcoming_of(symbols, deterministic)
     return Trace(
         symbols=symbols,
@@ -153,7 +152,7 @@ def record_of(
         deterministic=predictable,
         vocabulary=vocabulary,
         probabilities=outputs["probabilities"],
-        memories=tuple(memories),
-        rounded=all(memory.is_rounded for memory in memories),
+        memories=tuple(records),
+        rounded=all(memory.is_rounded for memory in records),
         title=title,
     )

@@ -32,8 +32,8 @@ def trace_model(
     recorder = Recorder(model, len(tokens), rounding, depth, forced)
     if not recorder.cells:
         raise ValueError(
-            f"Model {model.name!r} has no memory to trace: expected a StackCell, ListCell, "
-            "StackRNN or ListRNN in it."
+            f"Model {model.name!r} has no memory to trace: expected a StackCell, a StackRNN or the "
+            "like in it."
         )
     inputs = inputs_of(model, tokens, len(vocabulary), recorder.batch_size)
     with recorder.recording():

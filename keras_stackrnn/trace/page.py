@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from keras_stackrnn.memories.soft import EMPTY
+from keras_stackrnn.trace.looks import looks_of
 from keras_stackrnn.trace.record import MemoryTrace, Trace, replays
 from keras_stackrnn.trace.wording import (
-    SIGNS,
     has_no_effect,
     idle_words,
     is_idle,
@@ -76,8 +76,8 @@ def _bars(trace: Trace, step: int) -> list[tuple[str, float]]:
 def _memory(memory: MemoryTrace, contents: np.ndarray) -> dict:
     return {
         "name": memory.name,
-        "kind": memory.kind,
-        "actions": [f"{SIGNS[action]} {action}" for action in memory.actions],
+        "sides": 2 if memory.kind.has_two_sides else 1,
+        "actions": [f"{look.sign} {action}" for action, look in looks_of(memory.kind).items()],
         "taken": [int(action) for action in memory.weights.argmax(axis=1)],
         "effect": [not has_no_effect(memory, step) for step in range(len(memory.tops))],
         "weights": [[_rounded(weight) for weight in weights] for weights in memory.weights],
@@ -87,8 +87,8 @@ def _memory(memory: MemoryTrace, contents: np.ndarray) -> dict:
 
 
 def _slots(memory: MemoryTrace, row: np.ndarray) -> list[tuple[int, float]]:
-    """The slots that hold something: their depth, or distance to a list's head, and their value."""
-    head = 0 if memory.kind == "stack" else len(row) // 2
+    """The slots that hold something: how far they are from the head, and their value."""
+    head = memory.kind.head(len(row))
     filled = np.flatnonzero(row - EMPTY >= _NOTHING)
     return [(int(place) - head, _rounded(row[place])) for place in filled]
 

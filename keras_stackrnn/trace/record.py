@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_stackrnn.memories.soft import EMPTY, list_read_positions
-from keras_stackrnn.trace.piles import tops_and_losses
+from keras_stackrnn.memories import MemoryKind
+from keras_stackrnn.memories.soft import EMPTY
 from keras_stackrnn.trace.replay import Replay, replay
 
 if TYPE_CHECKING:
@@ -22,24 +22,27 @@ class MemoryTrace:
 
     Attributes:
         name: `stack1`, `stack2`, …, `list1`, …, counted through all layers.
-        kind: `"stack"` or `"list"`.
-        actions: The names of its A actions.
+        kind: The kind of memory, with just the A actions that are in use.
         weights: `[T, A]`, the weight of each action; 0 or 1 where they are rounded.
-        values: `[T]`, the value that PUSH or INSERT writes.
-        tops: `[T, depth]` after the symbol: the top-most elements of a stack; of a list the head,
-            then its neighbours left, right, left, … An empty slot is -1.
+        values: `[T]`, the value that is there to be written.
+        tops: `[T, depth]` after the symbol: the elements nearest to the head, in the order in
+            which they are read. An empty slot is -1.
         capacity: How many elements it holds; `None`: as many as there are.
         backwards: Whether it met the symbols in reverse, as in half of a `Bidirectional` layer.
     """
 
     name: str
-    kind: str
-    actions: tuple[str, ...]
+    kind: MemoryKind
     weights: np.ndarray
     values: np.ndarray
     tops: np.ndarray
     capacity: int | None = None
     backwards: bool = False
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of its actions."""
+        return self.kind.action_names
 
     @functools.cached_property
     def taken(self) -> list[str]:
@@ -47,7 +50,7 @@ class MemoryTrace:
         return [self.actions[action] for action in self.weights.argmax(axis=1)]
 
     def was_written(self, step: int) -> bool:
-        """Whether PUSH or INSERT was the most probable action at a symbol, or before it."""
+        """Whether an action that writes was the most probable at a symbol, or before it."""
         first = self._first_write
         if first is None:
             return False
@@ -55,26 +58,22 @@ class MemoryTrace:
 
     @functools.cached_property
     def _first_write(self) -> int | None:
-        writes = np.flatnonzero(self.weights.argmax(axis=1) == 0)
+        writes = np.flatnonzero([self.kind.writes(action) for action in self.taken])
         if not len(writes):
             return None
         return int(writes[-1] if self.backwards else writes[0])
 
     @property
     def offsets(self) -> list[int]:
-        """Where the columns of `tops` lie: depths of a stack, distances to a list's head."""
-        depth = self.tops.shape[1]
-        if self.kind == "stack":
-            return list(range(depth))
-        rows = 2 * depth + 1
-        return [position - depth for position in list_read_positions(rows, depth)]
+        """How far from the head the columns of `tops` lie."""
+        return self.kind.places(self.tops.shape[1])
 
     @property
     def contents(self) -> np.ndarray:
-        """`[T, rows]`: the whole memory after each symbol, a stack's top and a list's left first.
+        """`[T, rows]`: the whole memory after each symbol, the top or the left end first.
 
-        There are as many rows as ever hold something, and as many on either side of a list's head,
-        which is in the middle.
+        There are as many rows as ever hold something. A head that has elements on both sides is in
+        the middle.
         """
         return self._replay.contents
 
@@ -83,7 +82,7 @@ class MemoryTrace:
         """How many elements went past an end."""
         if self.capacity is None:
             return 0.0
-        return float(self._on_piles(1)[1]) if self.is_rounded else self._replay.lost
+        return float(self._simulated(1)[1]) if self.is_rounded else self._replay.lost
 
     @functools.cached_property
     def is_rounded(self) -> bool:
@@ -93,17 +92,21 @@ class MemoryTrace:
     def with_depth(self, depth: int) -> "MemoryTrace":
         """The same with so many elements in `tops`."""
         if self.is_rounded:
-            tops, _ = self._on_piles(depth)
+            tops, _ = self._simulated(depth)
         else:
             tops = nearest(self.contents, self.kind, depth)
         return dataclasses.replace(self, tops=tops)
 
-    def _on_piles(self, depth: int) -> tuple[np.ndarray, int]:
+    def _simulated(self, depth: int) -> tuple[np.ndarray, int]:
+        """The first elements after each symbol, and how many were lost, with hard actions."""
         order = slice(None, None, -1 if self.backwards else 1)
-        tops, lost = tops_and_losses(
-            self.kind, self.taken[order], self.values[order], depth, self.capacity
-        )
-        return tops[order], lost
+        memory = self.kind.simulation(self.capacity)
+        tops = np.full((len(self.taken), depth), EMPTY, "float32")
+        done = zip(self.taken[order], self.values[order].tolist(), strict=True)
+        for step, (action, value) in enumerate(done):
+            memory.act(action, value)
+            tops[step] = memory.read(depth)
+        return tops[order], memory.lost
 
     @functools.cached_property
     def _replay(self) -> Replay:
@@ -233,10 +236,10 @@ def replays(memories: Sequence[MemoryTrace]) -> list[Replay]:
     """What all memories held: those that are alike together, which is much faster."""
     alike = {}
     for place, memory in enumerate(memories):
-        key = (memory.kind, memory.actions, memory.capacity, memory.backwards)
+        key = (memory.kind, memory.capacity, memory.backwards)
         alike.setdefault(key, []).append(place)
     found = {}
-    for (kind, _, capacity, backwards), places in alike.items():
+    for (kind, capacity, backwards), places in alike.items():
         order = slice(None, None, -1 if backwards else 1)
         weights = np.stack([memories[place].weights[order] for place in places], axis=2)
         values = np.stack([memories[place].values[order] for place in places], axis=1)
@@ -245,18 +248,17 @@ def replays(memories: Sequence[MemoryTrace]) -> list[Replay]:
     return [found[place] for place in range(len(memories))]
 
 
-def nearest(contents: np.ndarray, kind: str, depth: int) -> np.ndarray:
+def nearest(contents: np.ndarray, kind: MemoryKind, depth: int) -> np.ndarray:
     """The first `depth` elements of memories in the order in which they are read.
 
     Args:
         contents: `[memories, rows]`.
-        kind: `"stack"` or `"list"`.
+        kind: The kind of memory.
         depth: How many; beyond the ends there are empty ones.
     """
     wider = np.pad(contents, [(0, 0), (depth, depth)], constant_values=EMPTY)
-    if kind == "stack":
-        return wider[:, depth : 2 * depth]
-    return wider[:, list_read_positions(wider.shape[1], depth)]
+    head = depth + kind.head(contents.shape[1])
+    return wider[:, [head + place for place in kind.places(depth)]]
 
 
 def _written(text: str, path) -> str:

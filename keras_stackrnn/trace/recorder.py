@@ -1,5 +1,6 @@
 """Watches the memory cells inside a model while it reads."""
 
+import collections
 import contextlib
 from collections.abc import Iterator, Mapping
 
@@ -43,7 +44,7 @@ class Recorder:
         self._rounding = rounding
         self._depth = depth
         self._force = force
-        self._names = {"stack": 0, "list": 0}
+        self._counts = collections.Counter()
         self._asleep = {cell for layer in self._recurrent for cell in _cells_of(layer)}
         self._watched: dict[MemoryCell, _WatchedCell] = {}
 
@@ -101,15 +102,15 @@ class Recorder:
 
     def _point(self, layer: MemoryRNN, sequences, initial_state):
         """What the layer's fused loop does when it rounds, watched."""
-        from keras_stackrnn.kernels import pointer
+        from keras_stackrnn.kernels import pointer_scan
 
         watched = self._watched_cell(layer.cell)
         if layer.go_backwards:
             sequences = ops.flip(sequences, axis=1)
-        watch = pointer.Watch(watched.orders(*sequences.shape[:2]), watched.depth)
+        watch = pointer_scan.Watch(watched.orders(*sequences.shape[:2]), watched.depth)
         # One compiled program for many steps, instead of many operations for each.
         with _functions_run_eagerly(False):
-            outputs, memory, *seen = pointer.watched_scan(
+            outputs, memory, *seen = pointer_scan.watched_scan(
                 layer.cell, sequences, *initial_state, watch
             )
         watched.add_all(*seen)
@@ -132,10 +133,10 @@ class Recorder:
     def _watched_cell(self, cell: MemoryCell) -> "_WatchedCell":
         if cell in self._watched:
             return self._watched[cell]
-        kind = cell.MEMORIES.removesuffix("s")
-        first = self._names[kind] + 1
-        self._names[kind] += cell.num_memories
-        names = [f"{kind}{first + i}" for i in range(cell.num_memories)]
+        kind = cell.layout.kind
+        first = self._counts[kind.name] + 1
+        self._counts[kind.name] += cell.num_memories
+        names = [f"{kind.name}{first + i}" for i in range(cell.num_memories)]
         layer = next((each for each in self._recurrent if cell in _cells_of(each)), None)
         backwards = layer is not None and layer.go_backwards
         forced = [self._force.get(name, {}) for name in names]
@@ -209,7 +210,6 @@ class _WatchedCell:
             MemoryTrace(
                 name=name,
                 kind=self._kind,
-                actions=self._cell.actions,
                 weights=weights[:, :, place],
                 values=values[:, place],
                 tops=tops[:, place],

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from keras import ops
 
-from keras_stackrnn.memories import soft as memory
+from keras_stackrnn.memories import MemoryKind
+from keras_stackrnn.memories.layout import MemoryLayout
 from keras_stackrnn.memories.soft import EMPTY
 
 _ROUNDING_ERROR = 1e-6
@@ -20,12 +21,12 @@ class Replay(NamedTuple):
 
 
 def replay(
-    kind: str, weights: np.ndarray, values: np.ndarray, capacity: int | None
+    kind: MemoryKind, weights: np.ndarray, values: np.ndarray, capacity: int | None
 ) -> list[Replay]:
     """Takes empty memories through all actions.
 
     Args:
-        kind: `"stack"` or `"list"`.
+        kind: The kind of memory, with just the actions that are in use.
         weights: `[T, A, memories]`, the weights of the actions.
         values: `[T, memories]`, the values written.
         capacity: How many elements a memory holds; `None`: as many as there are.
@@ -34,24 +35,23 @@ def replay(
         A `Replay` for each memory.
     """
     steps, memories = values.shape
-    is_stack = kind == "stack"
-    update = memory.stack_update if is_stack else memory.list_update
-    lose = memory.stack_lost if is_stack else memory.list_lost
-    ample = steps if is_stack else 2 * steps + 1
+    layout = MemoryLayout(kind, read_depth=1)
+    ample = kind.grown(1, steps)
     rows = ample if capacity is None else min(capacity, ample)
-    what = f"{memories} {kind}{'s' if memories > 1 else ''}"
+    what = f"{memories} {kind.plural if memories > 1 else kind.name}"
     _refuse_if_too_large(what, steps, steps * rows * memories)
-    # Each memory is a row of the batch, of which `lose` gives a number each.
-    slots = ops.full((memories, rows, 1), EMPTY, dtype="float32")
+    # Each memory is a row of the batch.
+    slots = ops.full((memories, rows, layout.numbers), EMPTY, dtype="float32")
     contents, lost = [], np.zeros(memories)
     for actions, value in zip(weights, values, strict=True):
-        actions, value = ops.convert_to_tensor(actions.T[..., None]), value[:, None]
+        taken = [ops.convert_to_tensor(weight[:, None, None]) for weight in actions]
+        value = ops.convert_to_tensor(value[:, None, None])
         if rows < ample:
-            lost += ops.convert_to_numpy(lose(slots, actions))[:, 0]
-        slots = update(slots, actions, value)
+            lost += ops.convert_to_numpy(layout.lost(taken, slots))[:, 0, 0]
+        slots = layout.act(taken, value, slots, layout.head(rows))
         contents.append(ops.convert_to_numpy(slots)[:, :, 0])
     return [
-        Replay(_trimmed(each, is_stack), float(missing))
+        Replay(_trimmed(each, kind), float(missing))
         for each, missing in zip(np.stack(contents, axis=1), lost, strict=True)
     ]
 
@@ -68,11 +68,11 @@ def _refuse_if_too_large(what: str, steps: int, slots: int) -> None:
         )
 
 
-def _trimmed(contents: np.ndarray, is_stack: bool) -> np.ndarray:
+def _trimmed(contents: np.ndarray, kind: MemoryKind) -> np.ndarray:
     occupied = np.flatnonzero((contents > EMPTY + _ROUNDING_ERROR).any(axis=0))
-    if is_stack:
+    if not kind.has_two_sides:
         return contents[:, : occupied.max(initial=0) + 1]
-    head = memory.list_head(contents.shape[1])
+    head = kind.head(contents.shape[1])
     reach = np.abs(occupied - head).max(initial=0)
     # A bounded list may be a slot shorter on its right.
     padded = np.pad(contents, [(0, 0), (0, 1)], constant_values=EMPTY)

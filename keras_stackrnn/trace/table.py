@@ -5,9 +5,9 @@ import functools
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+from keras_stackrnn.trace.looks import looks_of
 from keras_stackrnn.trace.record import MemoryTrace, Trace
 from keras_stackrnn.trace.wording import (
-    SIGNS,
     has_no_effect,
     idle_words,
     is_idle,
@@ -22,8 +22,6 @@ CERTAIN = 0.9
 
 _GAP = "  "
 _NORMAL, _BOLD, _DIM, _RED = "0", "1", "2", "31"
-# Blue and yellow keep apart for every kind of colour vision; a bright blue also on black.
-_ACTION_STYLES = {"PUSH": "94", "INSERT": "94", "POP": "33", "LEFT": "33", "RIGHT": "36"}
 # Shorter words for the columns, where signs take the place of actions.
 _SHORT = {"current": "read", "prediction": "pred."}
 
@@ -129,13 +127,15 @@ def _sign_columns(memories: Sequence[MemoryTrace]) -> list[_Column]:
     return [
         _Column(
             memory.name,
-            [
-                _Cell(f"{SIGNS[memory.taken[t]]} {number_text(memory.tops[t, 0]):>5}", style)
-                for t, style in _styles(memory)
-            ],
+            [_Cell(_sign_text(memory, t), style) for t, style in _styles(memory)],
         )
         for memory in memories
     ]
+
+
+def _sign_text(memory: MemoryTrace, step: int) -> str:
+    sign = looks_of(memory.kind)[memory.taken[step]].sign
+    return f"{sign} {number_text(memory.tops[step, 0]):>5}"
 
 
 def _action_text(memory: MemoryTrace, step: int) -> str:
@@ -145,7 +145,8 @@ def _action_text(memory: MemoryTrace, step: int) -> str:
 
 def _styles(memory: MemoryTrace) -> Iterator[tuple[int, str]]:
     for step, action in enumerate(memory.taken):
-        style = _DIM if has_no_effect(memory, step) else _ACTION_STYLES[action]
+        look = looks_of(memory.kind)[action]
+        style = _DIM if has_no_effect(memory, step) else look.style
         yield step, style
 
 
@@ -174,9 +175,12 @@ def _padded(text: str, width: int) -> str:
 def _closing_lines(trace: Trace, moving: Sequence[MemoryTrace], signs: bool) -> list[str]:
     lines = idle_words(trace.memories)
     if signs:
-        actions = dict.fromkeys(action for memory in moving for action in memory.actions)
-        meanings = ", ".join(f"{SIGNS[action]} {action}" for action in actions)
-        lines.append(f"Signs: {meanings}; numbers: the top or head.")
+        looks = {
+            action: look for memory in moving for action, look in looks_of(memory.kind).items()
+        }
+        meanings = ", ".join(f"{look.sign} {action}" for action, look in looks.items())
+        heads = " or ".join(dict.fromkeys(top_word(memory) for memory in moving))
+        lines.append(f"Signs: {meanings}; numbers: the {heads}.")
     elif any((memory.weights.max(axis=1) < CERTAIN).any() for memory in moving):
         lines.append(f"An action in lower case has a weight below {CERTAIN}.")
     lines += [

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_stackrnn.memories import MemoryKind
 from keras_stackrnn.memories.soft import EMPTY
 from keras_stackrnn.trace.record import MemoryTrace, Trace
-
-# What stands for an action where there is little room.
-SIGNS = {"PUSH": "+", "POP": "-", "INSERT": "+", "LEFT": "<", "RIGHT": ">", "NO-OP": "."}
 
 # Soft actions leave a little of everything.
 _NEARLY_EMPTY = -0.9
@@ -37,16 +35,16 @@ def is_unused(memory: MemoryTrace) -> bool:
 
 
 def has_no_effect(memory: MemoryTrace, step: int) -> bool:
-    """Whether the action changed nothing: NO-OP, or taking from a memory that is empty."""
+    """Whether the action changed nothing, as NO-OP or taking from a memory that is empty."""
     action = memory.taken[step]
-    if action == "NO-OP":
+    if memory.kind.role(action) == "stays":
         return True
     before = step + 1 if memory.backwards else step - 1
     was_empty = not 0 <= before < len(memory.tops) or memory.tops[before, 0] < _NEARLY_EMPTY
     if not was_empty or memory.tops[step, 0] > _NEARLY_EMPTY:
         return False
-    # A list with nothing at its head may hold elements elsewhere, once there are any.
-    return action == "POP" or (action in ("LEFT", "RIGHT") and not memory.was_written(step))
+    # There may be elements beside an empty head once there are any.
+    return memory.kind.has_no_effect_on_empty(action, only_head=memory.was_written(step))
 
 
 def idle_words(memories: Sequence[MemoryTrace]) -> list[str]:
@@ -81,4 +79,10 @@ def symbol_text(symbol: str | None) -> str:
 
 def top_word(memory: MemoryTrace) -> str:
     """What the element that is read first is called."""
-    return "top" if memory.kind == "stack" else "head"
+    return memory.kind.head_word
+
+
+def place_of_head(kind: MemoryKind) -> str:
+    """Where the element is that is read first: `on top of a stack`, `at the head of a list`."""
+    word = "on top" if kind.head_word == "top" else f"at the {kind.head_word}"
+    return f"{word} of {'an' if kind.name[0] in 'aeio' else 'a'} {kind.name}"

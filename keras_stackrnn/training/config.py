@@ -4,7 +4,7 @@ import dataclasses
 from typing import ClassVar
 
 from keras_stackrnn import patterns
-from keras_stackrnn.models import KINDS, MEMORY_KINDS
+from keras_stackrnn.models import has_memory, kinds
 from keras_stackrnn.training import recipes, values
 from keras_stackrnn.training.data import FIRST_TEST_N
 
@@ -104,7 +104,7 @@ class TrainingConfig(values.Config):
     ) -> "TrainingConfig":
         """A recipe's configuration, with values of your own in the place of its."""
         pattern = patterns.get(task)
-        values.check_choice("model", model, KINDS)
+        values.check_choice("model", model, kinds())
         values.check_choice("recipe", recipe, recipes.RECIPES)
         cls.check_names(given)
         defaults = recipes.defaults(pattern.name, model, recipe)
@@ -123,14 +123,14 @@ class TrainingConfig(values.Config):
     @property
     def planned_updates(self) -> int:
         """After how many updates the search ends if nothing ends it sooner."""
-        if self.model in MEMORY_KINDS:
+        if has_memory(self.model):
             return self.updates
         return min(self.updates, self.population * self.lifetime)
 
     def __post_init__(self):
         self.check_types()
         patterns.get(self.task)
-        values.check_choice("model", self.model, KINDS)
+        values.check_choice("model", self.model, kinds())
         values.check_choice("recipe", self.recipe, recipes.RECIPES)
         values.check_choice("optimizer", self.optimizer, OPTIMIZERS)
         for name in _POSITIVE:
@@ -164,7 +164,7 @@ class TrainingConfig(values.Config):
             )
 
     def _check_model(self):
-        if self.model in MEMORY_KINDS:
+        if has_memory(self.model):
             if self.layers != 1:
                 raise ValueError(
                     f"model={self.model!r} is trained with one layer, got layers={self.layers}; "

@@ -4,7 +4,7 @@ import dataclasses
 from typing import ClassVar
 
 from keras_stackrnn.corpus import LEVELS
-from keras_stackrnn.models import KINDS, MEMORY_KINDS
+from keras_stackrnn.models import has_memory, kinds
 from keras_stackrnn.training import language_recipes as recipes
 from keras_stackrnn.training import values
 
@@ -27,7 +27,7 @@ class LanguageModelConfig(values.Config):
 
     # What is learned, by what.
     task: str = values.value("What to learn: penn_treebank or text.")
-    model: str = values.value(f"One of {', '.join(KINDS)}.")
+    model: str = values.value(f"One of {', '.join(kinds())}.")
     recipe: str = values.value("Where defaults come from: plain or tuned.")
     seed: int = values.value("Everything random follows from it.")
     units: int = values.value("Hidden units of a layer.")
@@ -84,7 +84,7 @@ class LanguageModelConfig(values.Config):
     ) -> "LanguageModelConfig":
         """A recipe's configuration, with values of your own in the place of its."""
         values.check_choice("task", task, recipes.TASKS)
-        values.check_choice("model", model, KINDS)
+        values.check_choice("model", model, kinds())
         values.check_choice("recipe", recipe, recipes.RECIPES)
         cls.check_names(given)
         defaults = recipes.defaults(task, model, recipe)
@@ -98,7 +98,7 @@ class LanguageModelConfig(values.Config):
     def __post_init__(self):
         self.check_types()
         values.check_choice("task", self.task, recipes.TASKS)
-        values.check_choice("model", self.model, KINDS)
+        values.check_choice("model", self.model, kinds())
         values.check_choice("recipe", self.recipe, recipes.RECIPES)
         values.check_choice("level", self.level, LEVELS)
         values.check_choice("optimizer", self.optimizer, OPTIMIZERS)
@@ -131,12 +131,12 @@ class LanguageModelConfig(values.Config):
             )
 
     def _check_model(self):
-        has_memory = self.model in MEMORY_KINDS
-        if has_memory and self.memories < 1:
+        remembers = has_memory(self.model)
+        if remembers and self.memories < 1:
             raise ValueError(
                 f"model={self.model!r} needs memories of 1 or more, got {self.memories}."
             )
-        if has_memory and (self.capacity is None or self.capacity < self.read_depth):
+        if remembers and (self.capacity is None or self.capacity < self.read_depth):
             raise ValueError(
                 f"capacity must be at least read_depth, {self.read_depth}, got {self.capacity}."
             )
@@ -144,7 +144,7 @@ class LanguageModelConfig(values.Config):
             raise ValueError(
                 f"no_op_bias must be 0 without no_op, the action it is for, got {self.no_op_bias}."
             )
-        for name in () if has_memory else ("no_op", "memories"):
+        for name in () if remembers else ("no_op", "memories"):
             if value := getattr(self, name):
                 raise ValueError(
                     f"model={self.model!r} has no memory to act on, got {name}={value}; "

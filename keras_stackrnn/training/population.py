@@ -14,9 +14,11 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_stackrnn.kernels import scan as fused
-from keras_stackrnn.kernels import topology
+from keras_stackrnn import memories
+from keras_stackrnn.kernels.lanes import steps_first
 from keras_stackrnn.kernels.replica_groups import replica_groups
+from keras_stackrnn.kernels.scan import Scan, scan
+from keras_stackrnn.memories.layout import MemoryLayout
 from keras_stackrnn.memories.soft import EMPTY
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.training.centring import uncentred
@@ -26,7 +28,7 @@ from keras_stackrnn.training.centring import uncentred
 class Architecture:
     """A next-symbol model: one-hot symbols, a memory layer, a softmax."""
 
-    kind: str  # "stack" or "list"
+    kind: str  # of the memory
     symbols: int
     units: int
     memories: int
@@ -35,28 +37,30 @@ class Architecture:
     read_depth: int
     capacity: int
     centred: bool = False  # then there are biases: see centring.py
+    element_size: int = 1
 
     @property
-    def actions(self) -> int:
-        return self.topology.num_actions
+    def controls(self) -> int:
+        """How many numbers decide about all memories of a model."""
+        return self.layout.controls * self.memories
 
     @property
-    def topology(self) -> topology.Topology:
-        kind = topology.Stack if self.kind == "stack" else topology.List
-        return kind(len(kind.actions) - (not self.no_op), self.read_depth)
+    def layout(self) -> MemoryLayout:
+        kind = memories.get(self.kind).using(self.no_op)
+        return MemoryLayout(kind, self.read_depth, self.element_size)
 
     def weight_shapes(self) -> dict[str, tuple[int, int]]:
         """The shapes of one replica's weights, as the kernels take them."""
         shapes = {
             "kernel": (self.symbols, self.units),
-            "memory_kernel": (self.units, self.read_depth * self.memories),
-            "control_kernel": (self.actions * self.memories, self.units),
+            "memory_kernel": (self.units, self.read_depth * self.element_size * self.memories),
+            "control_kernel": (self.controls, self.units),
             "output_kernel": (self.symbols, self.units),
         }
         if self.use_recurrent_kernel:
             shapes["recurrent_kernel"] = (self.units, self.units)
         if self.centred:
-            shapes["control_bias"] = (self.actions * self.memories, 1)
+            shapes["control_bias"] = (self.controls, 1)
             shapes["output_bias"] = (self.symbols, 1)
         return shapes
 
@@ -137,16 +141,17 @@ def _with_row(tensor, place, row):
 
 def empty(architecture: Architecture, replicas: int, lanes: int) -> tuple[tf.Tensor, tf.Tensor]:
     """The hidden units and the memories before anything was read."""
-    memory_shape = [replicas, architecture.capacity, architecture.memories * lanes]
+    row_size = architecture.layout.numbers * architecture.memories
+    memory_shape = [replicas, architecture.capacity, row_size * lanes]
     return tf.zeros([replicas, architecture.units, lanes]), tf.fill(memory_shape, EMPTY)
 
 
 def forward(architecture, weights, hidden, memory, tokens, *, noise=None, **options):
     """Log-probabilities, `[T, R, V, B]`, for tokens, `[R, B, T]`, and the state after them.
 
-    `options` are those of a `fused.Scan`, which leaves the last memory out unless told otherwise.
+    `options` are those of a `Scan`, which leaves the last memory out unless told otherwise.
     """
-    options = fused.Scan(architecture.topology, "sigmoid", **options)
+    options = Scan(architecture.layout, "sigmoid", **options)
     if architecture.centred:
         weights = uncentred(weights)
     replicas, lanes, steps = tokens.shape
@@ -154,10 +159,10 @@ def forward(architecture, weights, hidden, memory, tokens, *, noise=None, **opti
     symbols = tf.one_hot(tf.transpose(tokens, [0, 2, 1]), architecture.symbols, axis=1)
     symbols = tf.reshape(symbols, [replicas, architecture.symbols, steps * lanes])
     projected = tf.matmul(weights["kernel"], symbols, transpose_a=True)
-    projected = fused.steps_first(projected, steps)
+    projected = steps_first(projected, steps)
     outside = ("kernel", "output_kernel", "output_bias")
     of_steps = {name: weight for name, weight in weights.items() if name not in outside}
-    hiddens, _, memory, _ = fused.scan(options, projected, hidden, memory, of_steps, noise)
+    hiddens, _, memory, _ = scan(options, projected, hidden, memory, of_steps, noise)
     logits = tf.matmul(weights["output_kernel"], hiddens)
     if architecture.centred:
         logits += weights["output_bias"]
@@ -222,7 +227,7 @@ class Trainer:
 
     def _with_noise(self, read, state, learning_rates, seeds, tokens, *symbols):
         windows, replicas, lanes, steps = tokens.shape
-        shape = [steps, replicas, self.architecture.actions * self.architecture.memories, lanes]
+        shape = [steps, replicas, self.architecture.controls, lanes]
         # XLA's program for it would take longer than all the rest of the update.
         noise = [tf.random.stateless_normal(shape, seeds[i]) for i in range(windows)]
         return read(state, learning_rates, self.noise * tf.stack(noise), tokens, *symbols)
@@ -350,6 +355,7 @@ def to_keras(architecture: Architecture, weights, pattern) -> NextSymbolModel:
         no_op=architecture.no_op,
         use_recurrent_kernel=architecture.use_recurrent_kernel,
         use_bias=architecture.centred,
+        element_size=architecture.element_size,
         task=pattern.name,
     )
     if architecture.centred:
@@ -358,9 +364,11 @@ def to_keras(architecture: Architecture, weights, pattern) -> NextSymbolModel:
     weights = {name: np.transpose(weight) for name, weight in weights.items()}
 
     def of_actions_and_value(controls):
-        relative, write = np.split(controls, [-architecture.memories], axis=1)
+        elements = architecture.element_size * architecture.memories
+        relative, write = np.split(controls, [-elements], axis=1)
         # The kernels take the actions' logits relative to the last action's: here that one is 0.
-        return np.concatenate([relative, np.zeros_like(write)], axis=1), write
+        last = np.zeros_like(relative[:, : architecture.memories])
+        return np.concatenate([relative, last], axis=1), write
 
     cell = model.recurrent[0].cell
     actions, write = of_actions_and_value(weights["control_kernel"])
@@ -369,11 +377,11 @@ def to_keras(architecture: Architecture, weights, pattern) -> NextSymbolModel:
     if architecture.use_recurrent_kernel:
         cell.recurrent_kernel.assign(weights["recurrent_kernel"])
     cell.action_kernel.assign(actions)
-    cell.write_kernel.assign(write)
+    cell.value_kernel.assign(write)
     model.output_layer.kernel.assign(weights["output_kernel"])
     if architecture.centred:
         actions, write = of_actions_and_value(weights["control_bias"])
         cell.action_bias.assign(actions[0])
-        cell.write_bias.assign(write[0])
+        cell.value_bias.assign(write[0])
         model.output_layer.bias.assign(weights["output_bias"][0])
     return model

@@ -24,7 +24,7 @@ It deviates in these points: 8 lanes are read at once, a window of 50 symbols ma
 grows with mastery and not with epochs, and memories are emptied more often.
 """
 
-from keras_stackrnn.models import MEMORY_KINDS
+from keras_stackrnn.models import has_memory
 
 RECIPES = ("fast", "paper")
 
@@ -162,14 +162,14 @@ def defaults(task: str, model: str, recipe: str) -> dict:
     """The recipe's values for a task and a model."""
     of_task = _TASKS.get(_family(task), _COUNTING)
     values = {**_EVERY_TASK, **of_task.get(model, of_task["stack"])}
-    if model not in MEMORY_KINDS:
+    if not has_memory(model):
         values |= {**_BASELINE, "no_op": False}
         if model == "rnn" or task == "binary_addition":
             values |= _LONG_LIFE
-    values["rounding"] = model in MEMORY_KINDS
+    values["rounding"] = has_memory(model)
     if recipe == "paper":
         values |= _PAPER
-        values["use_recurrent_kernel"] = model not in MEMORY_KINDS
+        values["use_recurrent_kernel"] = not has_memory(model)
     return values
 
 

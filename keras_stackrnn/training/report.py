@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from keras_stackrnn import patterns, trace
 from keras_stackrnn.evaluation import Accuracy
-from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
+from keras_stackrnn.models import NextSymbolModel, has_memory
 from keras_stackrnn.trace import figures
 from keras_stackrnn.trace.image_summary import write_png
 from keras_stackrnn.training.config import TrainingConfig
@@ -164,7 +164,7 @@ def closing_words(config: TrainingConfig, evaluation: dict) -> str:
         f"{clock(evaluation['wall_seconds'])} minutes, {evaluation['symbols']:,} symbols, "
         f"{evaluation['parameters']:,} parameters.",
         "",
-        where(config, *([PLOT, TRACE] if config.model in MEMORY_KINDS else [PLOT])),
+        where(config, *([PLOT, TRACE] if has_memory(config.model) else [PLOT])),
         f"Next: {next_command(config)}",
     ]
     return "\n".join(lines)

@@ -13,7 +13,7 @@ from typing import TextIO
 from keras_stackrnn import patterns
 from keras_stackrnn.evaluation import Accuracy, evaluate
 from keras_stackrnn.export import export
-from keras_stackrnn.models import MEMORY_KINDS, NextSymbolModel
+from keras_stackrnn.models import NextSymbolModel, has_memory
 from keras_stackrnn.training import report
 from keras_stackrnn.training.baselines import BaselineSearch
 from keras_stackrnn.training.checkpoints import Checkpoint, Checkpoints
@@ -148,7 +148,7 @@ class _Run:
         self._language = language
         if language is not None:
             self._search = language.search()
-        elif config.model in MEMORY_KINDS:
+        elif has_memory(config.model):
             self._search = Search(config, TrainingData.of(config), progress.say)
         else:
             self._search = BaselineSearch(config, TrainingData.of(config))
@@ -181,7 +181,7 @@ class _Run:
 
     def _add_trace(self, metrics: report.Metrics, status) -> None:
         """Shows the best so far at work; it is drawn anew when it is another one than before."""
-        if self._config.model not in MEMORY_KINDS or self._language is not None:
+        if not has_memory(self._config.model) or self._language is not None:
             return
         figures = status.soft_accuracy, status.rounded_accuracy, status.best_entropy
         if figures != self._traced:
@@ -217,7 +217,7 @@ class _Run:
         }
         report.write_evaluation(folder, evaluation)
         report.draw_accuracy(folder, config, soft, rounded)
-        if config.model in MEMORY_KINDS:
+        if has_memory(config.model):
             report.draw_trace(folder, model, self._example())
         export(model, folder / report.SERVING / config.task)
         self._progress.say(report.closing_words(config, evaluation))
@@ -229,7 +229,7 @@ class _Run:
         n_values = range(pattern.smallest_n, LARGEST_TEST_N + 1)
         soft = evaluate(model, pattern, n_values)
         self._interrupts.check()
-        if self._config.model not in MEMORY_KINDS:
+        if not has_memory(self._config.model):
             return soft, None, None
         rounded = evaluate(model, pattern, n_values, rounding=True)
         self._interrupts.check()

@@ -9,26 +9,18 @@ from matplotlib.figure import Figure
 
 from keras_stackrnn.memories.soft import EMPTY
 from keras_stackrnn.trace.figures import style
+from keras_stackrnn.trace.looks import looks_of
 from keras_stackrnn.trace.record import MemoryTrace, Trace
 from keras_stackrnn.trace.wording import (
     has_no_effect,
     idle_words,
     is_idle,
     number_text,
+    place_of_head,
     title_of,
 )
 
 _NO_EFFECT = style.blended(style.GREY, 0.3)
-COLORS = {
-    "PUSH": style.BLUE,
-    "INSERT": style.BLUE,
-    "POP": style.ORANGE,
-    "LEFT": style.ORANGE,
-    "RIGHT": style.PINK,
-    "NO-OP": _NO_EFFECT,
-}
-# What signs look like: one drawing of many is faster than many letters.
-_MARKERS = {"PUSH": "+", "INSERT": "+", "POP": "_", "LEFT": "<", "RIGHT": ">", "NO-OP": "."}
 _ROW, _MARGIN, _EDGE = 0.3, 0.95, 0.12
 _GAP, _NOTE = 0.05, 0.17
 
@@ -83,17 +75,17 @@ def _draw_line(axes: Axes, trace: Trace, memories, steps: range, y: float, width
         for column, step in enumerate(steps):
             x = _MARGIN + column * width
             ink = _draw_cell(axes, memory, step, x, top, width)
-            signs.setdefault((memory.taken[step], ink), []).append((x + 0.06, top + 0.065))
-    for (action, ink), places in signs.items():
-        look = {"marker": _MARKERS[action], "color": ink, "s": 10, "linewidths": 0.7}
-        axes.scatter(*zip(*places, strict=True), **look)
+            marker = looks_of(memory.kind)[memory.taken[step]].marker
+            signs.setdefault((marker, ink), []).append((x + 0.06, top + 0.065))
+    for (marker, ink), places in signs.items():
+        axes.scatter(*zip(*places, strict=True), marker=marker, color=ink, s=10, linewidths=0.7)
 
 
 def _draw_cell(axes: Axes, memory: MemoryTrace, step: int, x: float, y: float, width: float) -> str:
     """Draws a colour and a number, and returns the colour of ink that can be read on it."""
     action, weight = memory.taken[step], memory.weights[step].max()
     idle = has_no_effect(memory, step)
-    color = _NO_EFFECT if idle else style.blended(COLORS[action], weight)
+    color = _NO_EFFECT if idle else style.blended(looks_of(memory.kind)[action].color, weight)
     ink = style.FAINT if idle else style.ink_on(color)
     style.fill(axes, x, y, width, _ROW, color)
     element = {"s": short_number(memory.tops[step, 0]), "size": 7, "color": ink}
@@ -116,12 +108,14 @@ def _draw_predictions(axes: Axes, trace: Trace, steps: range, y: float, width: f
 
 
 def _draw_legend(axes: Axes, memories, y: float) -> None:
-    entries = {}
+    entries, idle = {}, "no effect"
     for memory in memories:
-        for action in memory.actions:
-            entries[f"{_sign(action)} {action}"] = COLORS[action]
-    no_op = f"{_sign('NO-OP')} NO-OP"
-    entries["no effect" if entries.pop(no_op, None) is None else f"{no_op}, no effect"] = _NO_EFFECT
+        for action, look in looks_of(memory.kind).items():
+            if memory.kind.role(action) == "stays":
+                idle = f"{look.letter} {action}, no effect"
+            else:
+                entries[f"{look.letter} {action}"] = look.color
+    entries[idle] = _NO_EFFECT
     x = _MARGIN
     for text, color in entries.items():
         style.fill(axes, x, y, 0.16, 0.14, color)
@@ -131,9 +125,7 @@ def _draw_legend(axes: Axes, memories, y: float) -> None:
 
 def _notes(memories, idle: Sequence[MemoryTrace], page_width: float) -> list[str]:
     """What is to be said below the figure, in lines that fit."""
-    kinds = {memory.kind for memory in memories}
-    places = {"stack": "on top of a stack", "list": "at the head of a list"}
-    where = " or ".join(place for kind, place in places.items() if kind in kinds)
+    where = " or ".join(dict.fromkeys(place_of_head(memory.kind) for memory in memories))
     empty = "∅ if empty"
     if any(_is_partly_empty(memory.tops[:, 0]).any() for memory in memories):
         empty += ", below 0 if partly so"
@@ -144,11 +136,6 @@ def _notes(memories, idle: Sequence[MemoryTrace], page_width: float) -> list[str
 
 def _is_partly_empty(tops: np.ndarray) -> np.ndarray:
     return (tops > EMPTY + 0.005) & (tops <= -0.005)
-
-
-def _sign(action: str) -> str:
-    """A sign as a letter that looks like its marker."""
-    return {"POP": "\N{MINUS SIGN}", "LEFT": "◀", "RIGHT": "▶", "NO-OP": "·"}.get(action, "+")
 
 
 def short_number(value: float) -> str:

@@ -22,15 +22,14 @@ _NOTHING = 0.02
 def memory_map(trace: Trace, name: str) -> Figure:
     """Draws all elements of a memory after each symbol.
 
-    A stack hangs from its top; a list lies around its head. The colour is the element's value, as
-    strong as the slot is full: soft actions leave slots half empty.
+    A pile hangs from its top; what has two sides lies around its head. The colour is the element's
+    value, as strong as the slot is full: soft actions leave slots half empty.
 
     Args:
         trace: The trace.
         name: The memory's name.
     """
     memory = trace.memory(name)
-    is_stack = memory.kind == "stack"
     contents, rows = _visible(memory)
     margin, edge, header = 0.95, 0.75, 0.4
     width = style.cell_width(len(trace.symbols), margin + edge)
@@ -44,7 +43,7 @@ def memory_map(trace: Trace, name: str) -> Figure:
         _draw_image(axes, contents, margin, top, width, height)
     else:
         _draw_cells(axes, contents, margin, top, width, height)
-    _draw_depths(axes, rows, is_stack, top, height, margin)
+    _draw_depths(axes, rows, memory.kind, top, height, margin)
     _draw_scale(axes, page_width - 0.5, top)
     return axes.figure
 
@@ -52,7 +51,7 @@ def memory_map(trace: Trace, name: str) -> Figure:
 def _visible(memory: MemoryTrace) -> tuple[np.ndarray, np.ndarray]:
     """The contents without rows that stay empty, and the depth or place of the others."""
     contents = memory.contents
-    head = 0 if memory.kind == "stack" else contents.shape[1] // 2
+    head = memory.kind.head(contents.shape[1])
     filled = np.flatnonzero((contents - EMPTY >= _NOTHING).any(axis=0))
     first, last = min(filled.min(initial=head), head), filled.max(initial=head)
     return contents[:, first : last + 1], np.arange(first, last + 1) - head
@@ -82,20 +81,20 @@ def _colors(values):
     return 1 - fullness * (1 - np.array(_COLORS(np.clip(values, 0, 1)))[..., :3])
 
 
-def _draw_depths(axes, rows, is_stack, top, height, margin) -> None:
+def _draw_depths(axes, rows, kind, top, height, margin) -> None:
     every = max(1, int(np.ceil(0.16 / height)))
     steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
     every = next((step for step in steps if step >= every), every)
     for place, row in enumerate(rows):
         if row % every == 0:
-            name = ("top" if is_stack else "head") if row == 0 else str(row)
+            name = kind.head_word if row == 0 else str(row)
             y = top + (place + 0.5) * height
             axes.text(margin - 0.08, y, name, size=7, ha="right", va="center", color=style.FAINT)
     middle = top + len(rows) * height / 2
     axes.text(
         margin - 0.55,
         max(middle, top + 0.25),
-        "depth" if is_stack else "place",
+        kind.place_word,
         size=8,
         rotation=90,
         ha="center",
