@@ -7,14 +7,14 @@ import tensorflow as tf
 from language_case import tiny_config, tiny_text, training_of
 from test_case import randomise
 
-from keras_stackrnn.models import KINDS, NextSymbolModel
+from keras_stackrnn.models import NextSymbolModel, kinds
 from keras_stackrnn.training import centring, population
 from keras_stackrnn.training.lanes import Lanes
 from keras_stackrnn.training.language_step import LanguageStep
 
 pytestmark = pytest.mark.usefixtures("one_block_of_steps")
 
-each_kind = pytest.mark.parametrize("kind", KINDS)
+each_kind = pytest.mark.parametrize("kind", kinds())
 
 UNITS, CONTEXT = 4, 3
 # Of a layer: which kernels read sigmoids, and which bias goes with each.

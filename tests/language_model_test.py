@@ -13,7 +13,7 @@ from test_case import raises_only, randomise
 from training_case import assert_same_arrays
 
 from keras_stackrnn.carried import CarriedLayers
-from keras_stackrnn.models import KINDS, NextSymbolModel
+from keras_stackrnn.models import NextSymbolModel, kinds
 from keras_stackrnn.perplexity import PerplexityMeter, perplexity
 from keras_stackrnn.training.lanes import Lanes
 from keras_stackrnn.training.language_step import LanguageStep
@@ -21,7 +21,7 @@ from keras_stackrnn.training.softmax import mean_entropy
 
 pytestmark = pytest.mark.usefixtures("one_block_of_steps")
 
-each_kind = pytest.mark.parametrize("kind", KINDS)
+each_kind = pytest.mark.parametrize("kind", kinds())
 
 
 @pytest.fixture

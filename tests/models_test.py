@@ -6,11 +6,11 @@ import pytest
 from test_case import raises, randomise, run_python
 
 from keras_stackrnn import ListRNN, StackRNN
-from keras_stackrnn.models import KINDS, NextSymbolModel
+from keras_stackrnn.models import NextSymbolModel, kinds
 
 TOKENS = np.array([[0, 0, 1, 2, 1], [2, 1, 0, 0, 0]], "int32")
 
-each_kind = pytest.mark.parametrize("kind", KINDS)
+each_kind = pytest.mark.parametrize("kind", kinds())
 
 
 def model_of(kind, **options):

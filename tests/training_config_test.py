@@ -7,13 +7,13 @@ import pytest
 from test_case import raises_only
 
 from keras_stackrnn import patterns
-from keras_stackrnn.models import KINDS
+from keras_stackrnn.models import kinds
 from keras_stackrnn.training import TrainingConfig
 from keras_stackrnn.training.recipes import RECIPES
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-@pytest.mark.parametrize("model", KINDS)
+@pytest.mark.parametrize("model", kinds())
 def test_there_is_a_recipe_for_every_pattern(model, recipe):
     for task in [*patterns.names(), "memorize_5"]:
         config = TrainingConfig.from_recipe(task, model, recipe)

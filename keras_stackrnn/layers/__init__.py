@@ -4,11 +4,14 @@ import functools
 from collections.abc import Callable
 
 from keras_stackrnn import memories
+from keras_stackrnn.layers.editor_rnn import EditorRNN
 from keras_stackrnn.layers.list_rnn import ListRNN
 from keras_stackrnn.layers.memory_rnn import MemoryRNN
+from keras_stackrnn.layers.queue_rnn import QueueRNN
 from keras_stackrnn.layers.stack_rnn import StackRNN
+from keras_stackrnn.layers.tape_rnn import TapeRNN
 
-_OWN = {layer.CELL.KIND: layer for layer in (StackRNN, ListRNN)}
+_OWN = {layer.CELL.KIND: layer for layer in (StackRNN, ListRNN, TapeRNN, EditorRNN, QueueRNN)}
 
 
 def layer_of(kind: memories.MemoryKind | str) -> Callable[..., MemoryRNN]:

@@ -3,10 +3,13 @@
 `register` adds a kind of your own, and every room of the package then knows it by its name.
 """
 
+from keras_stackrnn.memories.editor import EDITOR
 from keras_stackrnn.memories.kind import MemoryKind
 from keras_stackrnn.memories.list import LIST
+from keras_stackrnn.memories.queue import QUEUE
 from keras_stackrnn.memories.registry import get, names, register
 from keras_stackrnn.memories.stack import STACK
+from keras_stackrnn.memories.tape import TAPE
 from keras_stackrnn.memories.zipper import (
     FROM_LEFT,
     FROM_RIGHT,
@@ -18,12 +21,15 @@ from keras_stackrnn.memories.zipper import (
 )
 
 __all__ = [
+    "EDITOR",
     "FROM_LEFT",
     "FROM_RIGHT",
     "LIST",
     "NO_OP",
+    "QUEUE",
     "STACK",
     "STAYS",
+    "TAPE",
     "VALUE",
     "Action",
     "MemoryKind",
@@ -33,5 +39,5 @@ __all__ = [
     "register",
 ]
 
-for _kind in (STACK, LIST):
+for _kind in (STACK, LIST, TAPE, EDITOR, QUEUE):
     register(_kind)

@@ -49,6 +49,12 @@ class MemoryLayout:
         # Not a tile, which XLA indexes by remainders.
         return [ops.concatenate([weight] * self.numbers, axis=-1) for weight in weights]
 
+    def spread_elements(self, of_memories):
+        """What there is for each memory, `[…, lanes]`, for all numbers of its elements."""
+        if self.element_size == 1:
+            return of_memories
+        return ops.concatenate([of_memories] * self.element_size, axis=-1)
+
     def act(self, weights, value, rows, head):
         """The rows after the actions.
 

@@ -44,7 +44,7 @@ class Rows(NamedTuple):
 
     def act(self, layout, controls, alive, rounding):
         if rounding:
-            logits, value = _split(controls, layout)
+            logits, value = split_controls(controls, layout)
             taken = _taken(logits)
             weights = [*taken, ~tf.reduce_any(taken, axis=0)]
             weights = [tf.cast(weight, controls.dtype) for weight in weights]
@@ -152,7 +152,7 @@ class ServedTop(NamedTuple):
         return self.stack.read(layout.read_depth)
 
     def act(self, layout, controls, alive, rounding):
-        logits, value = _split(controls, layout)
+        logits, value = split_controls(controls, layout)
         action, weights = hard_action(logits)
         move = layout.spread([_of_actions([each.left for each in layout.kind.actions], action)])[0]
         if alive is not None:
@@ -180,7 +180,7 @@ class ServedZipper(NamedTuple):
 
     def act(self, layout, controls, alive, rounding):
         actions = layout.kind.actions
-        logits, value = _split(controls, layout)
+        logits, value = split_controls(controls, layout)
         action, weights = hard_action(logits)
         if alive is not None:
             action = tf.where(alive, action, len(actions))
@@ -250,7 +250,7 @@ def lanes_first(rows):
     return tf.bitcast(tf.transpose(tf.bitcast(rows, tf.int32)), tf.float32)
 
 
-def _split(controls, layout):
+def split_controls(controls, layout):
     """The logits, and the numbers to write, `[1, elements' lanes]`."""
     numbers = layout.element_size
     logits, value = tf.split(controls, [controls.shape[0] - numbers, numbers])
@@ -261,9 +261,9 @@ def _weights_and_value(controls, layout):
     """Each action's weight, `[1, memories' lanes]`, and the element to write, `[1, lanes]`; the
     weights add up to exactly 1, as those of `action_weights` do."""
     if len(layout.actions) == 2:
-        first, value = _split(tf.sigmoid(controls), layout)
+        first, value = split_controls(tf.sigmoid(controls), layout)
         return [first, 1 - first], value
-    logits, value = _split(controls, layout)
+    logits, value = split_controls(controls, layout)
     weights = action_weights(logits[None])[0]
     return tf.split(weights, weights.shape[0]), tf.sigmoid(value)
 

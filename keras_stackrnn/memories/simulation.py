@@ -55,6 +55,33 @@ class SimulatedZipper:
         return elements + [EMPTY] * (depth - len(elements))
 
 
+class SimulatedQueue:
+    """Elements one after another; a bounded queue that is full takes no more.
+
+    Args:
+        capacity: How many elements the memory holds; `None`: as many as there are.
+    """
+
+    def __init__(self, capacity: int | None):
+        self._elements = deque()
+        self._capacity = capacity
+        self.lost = 0
+
+    def act(self, name: str, value) -> None:
+        """Takes an action; `value` is what it writes, if it writes."""
+        if name == "DEQUEUE" and self._elements:
+            self._elements.popleft()
+        elif name == "ENQUEUE" and len(self._elements) == self._capacity:
+            self.lost += 1
+        elif name == "ENQUEUE":
+            self._elements.append(value)
+
+    def read(self, depth: int) -> list:
+        """The first `depth` elements."""
+        elements = list(itertools.islice(self._elements, depth))
+        return elements + [EMPTY] * (depth - len(elements))
+
+
 class _Pile:
     """Elements on one side of the head; a bounded pile loses those at its bottom."""
 
