@@ -56,6 +56,21 @@ def test_a_restored_search_continues_exactly(tmp_path, values):
         np.testing.assert_array_equal(array, again[name], err_msg=name)
 
 
+def test_before_anyone_has_ended_a_restored_search_has_the_same_champion(tmp_path):
+    """The champion's weights were a view of the best ones, and changed along with them."""
+    search, restored = (search_of(tmp_path, lifetime=100) for _ in range(2))
+    halfway, meta = copy.deepcopy(arrays_after(search, 1))
+    arrays, _ = arrays_after(search, 2)
+
+    restored.restore(halfway, json.loads(json.dumps(meta)))
+    again, meta_again = arrays_after(restored, 2)
+
+    assert not meta_again["ended"]
+    assert np.any(halfway["best/kernel"][0] != again["best/kernel"][0])
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, again[name], err_msg=name)
+
+
 @pytest.mark.parametrize("model", ["stack", "list"])
 def test_replicas_learn_as_if_they_were_alone(tmp_path, model):
     values = {"model": model, "no_op": True, "action_noise": 0.0, "lifetime": 100}

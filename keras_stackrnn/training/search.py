@@ -159,7 +159,7 @@ class Search:
         # The weights that `_Replica.best` belongs to, and those of the best one that has ended.
         self._best_weights = {name: w.numpy() for name, w in self._state.weights.items()}
         self._champion = _Replica(seed=-1)
-        self._champion_weights = {name: w[0] for name, w in self._best_weights.items()}
+        self._champion_weights = {name: w[0].copy() for name, w in self._best_weights.items()}
 
     @property
     def done(self) -> bool:
