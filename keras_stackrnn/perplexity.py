@@ -5,7 +5,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from keras_stackrnn.carried import CarriedLayers
+from keras_stackrnn.explicit_state import ExplicitStateLayers
 from keras_stackrnn.models import NextSymbolModel
 
 _TOKENS_A_CALL = 1024
@@ -24,7 +24,7 @@ class PerplexityMeter:
 
     def __init__(self, model: NextSymbolModel, tokens_a_call: int = _TOKENS_A_CALL):
         self._model = model
-        self._layers = CarriedLayers(model)
+        self._layers = ExplicitStateLayers(model)
         self._tokens_a_call = tokens_a_call
         self._program = tf.function(self._read, autograph=False, jit_compile=True)
 

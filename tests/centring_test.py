@@ -9,8 +9,8 @@ from test_case import randomise
 
 from keras_stackrnn.models import NextSymbolModel, kinds
 from keras_stackrnn.training import centring, population
-from keras_stackrnn.training.lanes import Lanes
 from keras_stackrnn.training.language_step import LanguageStep
+from keras_stackrnn.training.text_windows import TextWindows
 
 pytestmark = pytest.mark.usefixtures("one_block_of_steps")
 
@@ -95,7 +95,7 @@ def test_updates_are_those_of_the_centred_form(kind, optimizer):
         kind, centred=True, optimizer=optimizer, learning_rate=0.1, clip_norm=0.3, units=UNITS
     )
     text, model = tiny_text(), model_of(kind)
-    inputs, targets = Lanes(text.train, text.first, 3, 6, 0).window(0, 0)
+    inputs, targets = TextWindows(text.train, text.first, 3, 6, 0).window(0, 0)
     variables = [keras.Variable(value) for value in centred(model, model.get_weights())]
     optimizers = {"sgd": keras.optimizers.SGD, "adam": keras.optimizers.Adam}
     reference = optimizers[optimizer](0.1, global_clipnorm=0.3)
@@ -142,7 +142,7 @@ def test_training_begins_with_centred_biases_as_usual(kind):
 @pytest.mark.parametrize("kind", ["rnn", "srcn", "lstm"])
 def test_a_sigmoid_is_dropped_to_its_middle(kind):
     model, text = model_of(kind), tiny_text()
-    inputs, targets = Lanes(text.train, text.first, 3, 6, 0).window(0, 0)
+    inputs, targets = TextWindows(text.train, text.first, 3, 6, 0).window(0, 0)
     config = tiny_config(kind, centred=True, dropout=1 - 1e-6, units=UNITS)
     sigmoids = 0 if kind == "lstm" else UNITS
     middle = [0.5] * sigmoids + [0.0] * (model.output_layer.kernel.shape[0] - sigmoids)

@@ -12,12 +12,12 @@ from language_case import finish, tiny_config, tiny_text, training_of
 from test_case import raises_only, randomise
 from training_case import assert_same_arrays
 
-from keras_stackrnn.carried import CarriedLayers
+from keras_stackrnn.explicit_state import ExplicitStateLayers
 from keras_stackrnn.models import NextSymbolModel, kinds
 from keras_stackrnn.perplexity import PerplexityMeter, perplexity
-from keras_stackrnn.training.lanes import Lanes
+from keras_stackrnn.training.blockwise_cross_entropy import blockwise_cross_entropy
 from keras_stackrnn.training.language_step import LanguageStep
-from keras_stackrnn.training.softmax import mean_entropy
+from keras_stackrnn.training.text_windows import TextWindows
 
 pytestmark = pytest.mark.usefixtures("one_block_of_steps")
 
@@ -41,8 +41,8 @@ def model_of(kind, **options):
     return model
 
 
-def test_lanes_read_the_text_replica_groups_in_its_order():
-    lanes = Lanes(np.arange(1, 61), 0, lanes=3, window=5, seed=0)
+def test_lanes_read_the_text_side_by_side_in_its_order():
+    lanes = TextWindows(np.arange(1, 61), 0, lanes=3, window=5, seed=0)
     assert lanes.windows == 4
     windows = [lanes.window(0, number) for number in range(4)]
     inputs, targets = (np.concatenate(each, axis=1) for each in zip(*windows, strict=True))
@@ -51,10 +51,10 @@ def test_lanes_read_the_text_replica_groups_in_its_order():
 
 
 def test_what_lanes_leave_over_is_not_always_the_same():
-    lanes = Lanes(np.arange(1, 66), 0, lanes=3, window=5, seed=0)
+    lanes = TextWindows(np.arange(1, 66), 0, lanes=3, window=5, seed=0)
     firsts = [lanes.window(epoch, 0)[1][0, 0] for epoch in range(40)]
     assert set(firsts) == {1, 2, 3, 4, 5, 6}
-    again = Lanes(np.arange(1, 66), 0, lanes=3, window=5, seed=0)
+    again = TextWindows(np.arange(1, 66), 0, lanes=3, window=5, seed=0)
     assert firsts == [again.window(epoch, 0)[1][0, 0] for epoch in range(40)]
 
 
@@ -63,7 +63,7 @@ def test_a_text_shorter_than_a_window():
         "A text of 14 symbols is too short for 3 lanes with windows of 5 symbols: expected 15 or "
         "more, fewer lanes, or a shorter window."
     ):
-        Lanes(np.arange(14), 0, lanes=3, window=5, seed=0)
+        TextWindows(np.arange(14), 0, lanes=3, window=5, seed=0)
 
 
 @pytest.mark.parametrize("logits_a_block", [1, 14, 35, 70, 1000])
@@ -77,7 +77,7 @@ def test_the_softmax_in_blocks_is_the_softmax(logits_a_block):
         return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits))
 
     def in_blocks(outputs, kernel, bias):
-        return mean_entropy(outputs, kernel, bias, targets, logits_a_block)
+        return blockwise_cross_entropy(outputs, kernel, bias, targets, logits_a_block)
 
     results = []
     for function in (plain, in_blocks):
@@ -92,7 +92,7 @@ def test_the_softmax_in_blocks_is_the_softmax(logits_a_block):
 @each_kind
 def test_windows_with_their_states_carried_are_the_whole_sequence(kind):
     model = model_of(kind, layers=2)
-    layers = CarriedLayers(model)
+    layers = ExplicitStateLayers(model)
     tokens = np.random.default_rng(0).integers(0, 5, (2, 12))
     sequences, states, outputs = model.embed(tokens), layers.initial_states(2), []
     for window in (slice(0, 5), slice(5, 6), slice(6, 12)):
@@ -131,14 +131,14 @@ def test_a_memory_without_a_capacity_cannot_be_carried():
         "States that are carried in one compiled program have one size: expected a model with an "
         "integer `capacity`, got None."
     ):
-        CarriedLayers(model_of("stack", capacity=None))
+        ExplicitStateLayers(model_of("stack", capacity=None))
 
 
 def test_an_update_goes_down_the_clipped_gradient():
     config = tiny_config("lstm", optimizer="sgd", learning_rate=2.0, clip_norm=0.01)
     text = tiny_text()
     model = NextSymbolModel("lstm", text.vocabulary, 5, embedding_size=4, use_bias=True)
-    inputs, targets = Lanes(text.train, text.first, 3, 10, 0).window(0, 0)
+    inputs, targets = TextWindows(text.train, text.first, 3, 10, 0).window(0, 0)
     with tf.GradientTape() as tape:
         entropies = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, model(inputs))
         entropy = tf.reduce_mean(entropies)
@@ -160,7 +160,7 @@ def test_averaged_weights_follow_the_weights():
     text = tiny_text()
     model = NextSymbolModel("rnn", text.vocabulary, 5, embedding_size=4, use_bias=True)
     step = LanguageStep(model, tiny_config("rnn", averaging=0.5))
-    lanes = Lanes(text.train, text.first, 3, 10, 0)
+    lanes = TextWindows(text.train, text.first, 3, 10, 0)
     average = model.get_weights()
     for number in range(12):
         step.update(*lanes.window(0, number % lanes.windows), number)
@@ -177,7 +177,7 @@ def test_averaged_weights_follow_the_weights():
 def test_dropout_follows_from_the_seed_and_the_update(place):
     text = tiny_text()
     model = NextSymbolModel("rnn", text.vocabulary, 5, embedding_size=4, use_bias=True)
-    window = Lanes(text.train, text.first, 3, 10, 0).window(0, 0)
+    window = TextWindows(text.train, text.first, 3, 10, 0).window(0, 0)
     config = tiny_config("rnn", optimizer="sgd", learning_rate=1e-30, **{place: 0.5})
 
     def entropies(**changes):

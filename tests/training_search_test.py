@@ -14,7 +14,7 @@ from keras_stackrnn.memories.soft import EMPTY
 from keras_stackrnn.patterns import get
 from keras_stackrnn.training import population
 from keras_stackrnn.training.data import TrainingData
-from keras_stackrnn.training.search import NEVER, Figures, Search
+from keras_stackrnn.training.search import NEVER, Scores, Search
 
 pytestmark = pytest.mark.usefixtures("one_block_of_steps")
 
@@ -162,7 +162,7 @@ def test_laggards_make_room_for_heirs_of_leaders(tmp_path):
 
 def test_leaders_are_those_who_do_well_now_whatever_was_their_best(tmp_path):
     search = search_of(tmp_path, population=5, lifetime=100)
-    perfect = Figures(1.0, 0.0, 1.0, 1.0, 0.0, 1.0)
+    perfect = Scores(1.0, 0.0, 1.0, 1.0, 0.0, 1.0)
     for replica, latest in zip(search._replicas, (0, 0.5, 0.5, 0.9, 0.5), strict=True):
         replica.latest = dataclasses.replace(perfect, rounded_accuracy=latest)
     search._replicas[1].best = perfect
@@ -224,9 +224,9 @@ def test_the_keras_model_is_as_good_as_the_validation_says(tmp_path, options):
 
 
 def test_sure_comes_before_low_entropy_and_right_before_sure():
-    right = Figures(1.0, 0.1, 0.6, 1.0, 0.1, 0.6)
-    surer = Figures(1.0, 0.2, 0.7, 1.0, 0.2, 0.7)
-    wrong = Figures(0.9, 0.0, 0.9, 1.0, 0.0, 0.9)
+    right = Scores(1.0, 0.1, 0.6, 1.0, 0.1, 0.6)
+    surer = Scores(1.0, 0.2, 0.7, 1.0, 0.2, 0.7)
+    wrong = Scores(0.9, 0.0, 0.9, 1.0, 0.0, 0.9)
 
     assert NEVER.rank() < wrong.rank() < right.rank() < surer.rank()
-    assert [figures.solved for figures in (NEVER, wrong, right)] == [False, False, True]
+    assert [scores.solved for scores in (NEVER, wrong, right)] == [False, False, True]

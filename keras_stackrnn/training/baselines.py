@@ -110,7 +110,7 @@ class BaselineSearch:
         return best
 
     def restarts(self) -> list[dict]:
-        """Every restart that was begun: its seed, figures and outcome."""
+        """Every restart that was begun: its seed, scores and outcome."""
         begun = [*self._ended]
         if self._restart not in begun:
             begun.append(self._restart)

@@ -11,10 +11,10 @@ from keras_stackrnn.corpus import Corpus
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.perplexity import PerplexityMeter, perplexity
 from keras_stackrnn.training.centring import Centring
-from keras_stackrnn.training.lanes import Lanes
 from keras_stackrnn.training.language_config import LanguageModelConfig
 from keras_stackrnn.training.language_step import LanguageStep
 from keras_stackrnn.training.noising import Noising
+from keras_stackrnn.training.text_windows import TextWindows
 
 # Share of the updates over which the learning rate rises: Adam's first ones know few gradients.
 _WARM_UP = 0.01
@@ -60,7 +60,9 @@ class LanguageModelTraining:
     def __init__(self, config: LanguageModelConfig, text: TrainingText):
         self.config = config
         self._text = text
-        self._lanes = Lanes(text.train, text.first, config.lanes, config.window, config.seed)
+        self._windows = TextWindows(
+            text.train, text.first, config.lanes, config.window, config.seed
+        )
         self._noising = None
         if config.noising:
             size = len(text.vocabulary)
@@ -87,26 +89,26 @@ class LanguageModelTraining:
     @property
     def planned_updates(self) -> int:
         """After how many updates it ends."""
-        return self.config.epochs * self._lanes.windows
+        return self.config.epochs * self._windows.windows
 
     def advance(self) -> None:
         """One round: some updates, and a validation where they end an epoch."""
-        first = self._updates % self._lanes.windows
-        last = min(first + self.config.updates_a_round, self._lanes.windows)
+        first = self._updates % self._windows.windows
+        last = min(first + self.config.updates_a_round, self._windows.windows)
         entropies = []
         for number in range(first, last):
-            inputs, targets = self._lanes.window(len(self._epochs), number)
+            inputs, targets = self._windows.window(len(self._epochs), number)
             if self._noising is not None:
                 inputs = self._noising(inputs, self._updates)
             self._step.learning_rate = self._learning_rate()
             entropies.append(self._step.update(inputs, targets, self._updates))
             self._updates += 1
         self._entropy += sum(float(entropy) for entropy in entropies)
-        if last == self._lanes.windows:
+        if last == self._windows.windows:
             self._end_epoch()
 
     def status(self) -> LanguageStatus:
-        windows = self._updates % self._lanes.windows
+        windows = self._updates % self._windows.windows
         last = self._epochs[-1] if self._epochs else None
         if windows:
             train = perplexity(self._entropy / windows)
@@ -166,7 +168,7 @@ class LanguageModelTraining:
             {
                 "epoch": len(self._epochs) + 1,
                 "learning_rate": self._learning_rate(),
-                "train_perplexity": perplexity(self._entropy / self._lanes.windows),
+                "train_perplexity": perplexity(self._entropy / self._windows.windows),
                 "validation_perplexity": measured,
             }
         )

@@ -4,11 +4,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_stackrnn.carried import CarriedLayers
+from keras_stackrnn.explicit_state import ExplicitStateLayers
 from keras_stackrnn.models import NextSymbolModel
+from keras_stackrnn.training.blockwise_cross_entropy import blockwise_cross_entropy
 from keras_stackrnn.training.centring import Centring
 from keras_stackrnn.training.language_config import LanguageModelConfig
-from keras_stackrnn.training.softmax import mean_entropy
 
 _OPTIMIZERS = {"adam": keras.optimizers.Adam, "sgd": keras.optimizers.SGD}
 
@@ -24,7 +24,7 @@ class LanguageStep:
     def __init__(self, model: NextSymbolModel, config: LanguageModelConfig):
         self._model = model
         self._config = config
-        self._layers = CarriedLayers(model)
+        self._layers = ExplicitStateLayers(model)
         self._centring = Centring(model) if config.centred else None
         self._optimizer = _OPTIMIZERS[config.optimizer](
             config.learning_rate, global_clipnorm=config.clip_norm
@@ -87,7 +87,7 @@ class LanguageStep:
             outputs, states = self._layers.read(embedded, states, training=True)
             middle = self._centring.outputs if self._centring else 0.0
             outputs = middle + self._drop(outputs - middle, self._config.dropout, number, 1)
-            entropy = mean_entropy(
+            entropy = blockwise_cross_entropy(
                 tf.reshape(outputs, [-1, outputs.shape[-1]]),
                 self._model.output_layer.kernel,
                 self._model.output_layer.bias,

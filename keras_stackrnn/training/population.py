@@ -74,7 +74,7 @@ class State(NamedTuple):
     ages: tf.Tensor
 
 
-class Scores(NamedTuple):
+class PopulationScores(NamedTuple):
     """What a validation finds of every replica, `[R]` each.
 
     Attributes:
@@ -284,7 +284,9 @@ class Trainer:
 
         return {name: clip(gradient) for name, gradient in gradients.items()}
 
-    def _validate(self, weights, tokens, targets, deterministic, rounding: bool) -> Scores:
+    def _validate(
+        self, weights, tokens, targets, deterministic, rounding: bool
+    ) -> PopulationScores:
         """Scores of sequences, `[rows, T]`, which every replica reads with an empty memory."""
         replicas = weights["kernel"].shape[0]
         nothing = empty(self.architecture, replicas, tokens.shape[0])
@@ -295,7 +297,7 @@ class Trainer:
         counted = _time_first(deterministic)
         row_is_right = tf.reduce_all(_is_right(predicted, targets) | ~counted, axis=0)
         entropies = tf.where(counted, _entropies(predicted, targets), 0)
-        return Scores(
+        return PopulationScores(
             right=tf.reduce_sum(tf.cast(row_is_right, tf.int32), axis=1),
             entropy=_mean(entropies, tf.cast(counted, tf.float32)),
             confidence=tf.exp(-tf.reduce_max(entropies, axis=[0, 2])),

@@ -36,7 +36,7 @@ class Status:
 
 
 @dataclasses.dataclass(frozen=True)
-class Figures:
+class Scores:
     """What a validation found of one replica, soft and rounded."""
 
     soft_accuracy: float
@@ -71,7 +71,7 @@ _FAR_AHEAD = 0.2
 # Standard deviation of the logarithm of an heir's learning rate around that of whom it follows.
 _RATE_SPREAD = 0.4
 
-NEVER = Figures(0.0, float("inf"), 0.0, 0.0, float("inf"), 0.0)
+NEVER = Scores(0.0, float("inf"), 0.0, 0.0, float("inf"), 0.0)
 
 
 @dataclasses.dataclass
@@ -84,8 +84,8 @@ class _Replica:
     lesson: int = 0
     lately: list[float] = dataclasses.field(default_factory=list)  # shares of symbols right
     age: int = 0
-    latest: Figures = NEVER
-    best: Figures = NEVER
+    latest: Scores = NEVER
+    best: Scores = NEVER
     best_age: int = 0
     grade: Grade = UNGRADED
     halvings: int = 0
@@ -201,7 +201,7 @@ class Search:
         return population.to_keras(self._architecture, weights, self._pattern)
 
     def restarts(self) -> list[dict]:
-        """Every replica that was ever started: its seed, figures and outcome."""
+        """Every replica that was ever started: its seed, scores and outcome."""
         return [
             {
                 "seed": replica.seed,
@@ -314,10 +314,10 @@ class Search:
             for column in (right.numpy() / rows, entropy.numpy(), confidence.numpy())
         ]
         for place, replica in enumerate(self._replicas):
-            figures = Figures(*(column[place] for column in columns))
-            replica.latest = figures
-            if self._improves(figures, replica.best):
-                replica.best, replica.best_age = figures, replica.age
+            scores = Scores(*(column[place] for column in columns))
+            replica.latest = scores
+            if self._improves(scores, replica.best):
+                replica.best, replica.best_age = scores, replica.age
                 for name, weight in weights.items():
                     self._best_weights[name][place] = weight[place].numpy()
             elif self.config.optimizer == "sgd":
@@ -325,10 +325,10 @@ class Search:
                 best = {name: weight[place] for name, weight in self._best_weights.items()}
                 self._state = population.with_weights(self._state, place, best)
 
-    def _improves(self, figures: Figures, best: Figures) -> bool:
+    def _improves(self, scores: Scores, best: Scores) -> bool:
         if self.config.optimizer == "sgd":
-            return figures.soft_entropy < best.soft_entropy
-        return figures.rank() > best.rank()
+            return scores.soft_entropy < best.soft_entropy
+        return scores.rank() > best.rank()
 
     def _alive(self) -> list[_Replica]:
         return [replica for replica in self._replicas if replica.outcome == "alive"]
@@ -410,5 +410,5 @@ class Search:
 
 
 def _replica_from(values: dict) -> _Replica:
-    figures = {name: Figures(**values[name]) for name in ("latest", "best")}
-    return _Replica(**{**values, **figures, "grade": Grade(**values["grade"])})
+    scores = {name: Scores(**values[name]) for name in ("latest", "best")}
+    return _Replica(**{**values, **scores, "grade": Grade(**values["grade"])})

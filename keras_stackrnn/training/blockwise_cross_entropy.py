@@ -11,7 +11,7 @@ import tensorflow as tf
 _LOGITS_A_BLOCK = 2_000_000
 
 
-def mean_entropy(outputs, kernel, bias, targets, logits_a_block: int = _LOGITS_A_BLOCK):
+def blockwise_cross_entropy(outputs, kernel, bias, targets, logits_a_block: int = _LOGITS_A_BLOCK):
     """The mean of -log softmax(outputs @ kernel + bias)[targets], in nats.
 
     Args:

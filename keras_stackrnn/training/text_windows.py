@@ -1,9 +1,9 @@
-"""Lanes: a text cut into equal parts that are read side by side, window by window."""
+"""A text as windows: cut into equal lanes that are read side by side, window by window."""
 
 import numpy as np
 
 
-class Lanes:
+class TextWindows:
     """Windows over a text, in its order.
 
     Lane i reads the i-th part of the text. Parts are whole windows long; the few tokens that this

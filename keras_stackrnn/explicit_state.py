@@ -11,7 +11,7 @@ from keras_stackrnn.layers import whole_sequences
 from keras_stackrnn.models import NextSymbolModel
 
 
-class CarriedLayers:
+class ExplicitStateLayers:
     """Takes windows of tokens through the recurrent layers of a model.
 
     Args:
