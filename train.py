@@ -27,9 +27,9 @@ from keras_stackrnn.training import (
     TrainingConfig,
     train,
 )
+from keras_stackrnn.training.checks import kind_of
 from keras_stackrnn.training.language_recipes import TASKS as LANGUAGE_TASKS
 from keras_stackrnn.training.report import read_config
-from keras_stackrnn.training.values import kind_of
 
 _DEFINE = {
     str: flags.DEFINE_string,

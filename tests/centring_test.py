@@ -8,8 +8,10 @@ from language_case import tiny_config, tiny_text, training_of
 from test_case import randomise
 
 from keras_stackrnn.models import NextSymbolModel, kinds
-from keras_stackrnn.training import centring, population
+from keras_stackrnn.training import centring
+from keras_stackrnn.training.architecture import Architecture
 from keras_stackrnn.training.language_step import LanguageStep
+from keras_stackrnn.training.population_state import weight_shapes
 from keras_stackrnn.training.text_windows import TextWindows
 
 pytestmark = pytest.mark.usefixtures("one_block_of_steps")
@@ -154,7 +156,7 @@ def test_a_sigmoid_is_dropped_to_its_middle(kind):
 
 @pytest.mark.parametrize("use_recurrent_kernel", [False, True])
 def test_a_population_is_the_network_with_its_sigmoids_less_a_half(use_recurrent_kernel):
-    architecture = population.Architecture(
+    architecture = Architecture(
         kind="list",
         symbols=3,
         units=4,
@@ -163,11 +165,11 @@ def test_a_population_is_the_network_with_its_sigmoids_less_a_half(use_recurrent
         use_recurrent_kernel=use_recurrent_kernel,
         read_depth=3,
         capacity=5,
-        centred=True,
+        layers=1,
     )
     rng = np.random.default_rng(0)
     weights = {
-        name: rng.normal(size=(2, *shape)) for name, shape in architecture.weight_shapes().items()
+        name: rng.normal(size=(2, *shape)) for name, shape in weight_shapes(architecture).items()
     }
     own = centring.uncentred(weights)
     hidden, reads = rng.random((2, 4, 1)), rng.random((2, 6, 1))

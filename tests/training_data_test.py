@@ -100,7 +100,9 @@ def test_a_search_asks_for_no_test_sequence(recorded, tmp_path):
     assert test_keys.isdisjoint(key for _, key in recorded)
 
 
-@pytest.mark.parametrize("module", ["search", "population", "exam", "baselines"])
+@pytest.mark.parametrize(
+    "module", ["search", "population", "population_state", "optimizers", "exam", "baselines"]
+)
 def test_a_search_knows_no_other_source_of_sequences(module):
     source = (REPOSITORY / f"keras_stackrnn/training/{module}.py").read_text()
     imported = set()

@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 from training_case import tiny_config
 
-from keras_stackrnn.training import exam, population
+from keras_stackrnn.training import exam
+from keras_stackrnn.training.conversion import to_keras
 from keras_stackrnn.training.data import TrainingData
 from keras_stackrnn.training.exam import UNGRADED, Exam, Grade
 from keras_stackrnn.training.search import Search
@@ -42,7 +43,7 @@ def trained(tmp_path) -> tuple[Search, dict[str, np.ndarray]]:
 def slowly_graded(search, weights, replica, rows) -> tuple[int, float]:
     """Rows that one replica's Keras model has right soft and rounded, and its least probability."""
     alone = {name: weight[replica] for name, weight in weights.items()}
-    model = population.to_keras(search._architecture, alone, search._pattern)
+    model = to_keras(search._architecture, alone, search._pattern)
     right, least = len(rows.tokens), 1.0
     for rounding in (False, True):
         predicted = tf.nn.softmax(model.twin(rounding=rounding)(rows.tokens)).numpy()

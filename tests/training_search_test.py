@@ -94,7 +94,7 @@ def test_an_episode_is_its_windows_one_after_the_other(tmp_path, model):
     deterministic = tf.constant(rng.random(shape) < 0.5)
     rates = tf.constant(rng.uniform(0.01, 0.1, (windows, replicas)), tf.float32)
     seeds = tf.constant([[7, 1], [7, 2], [7, 3]])
-    logits = trainer.architecture.actions * config.memories
+    logits = trainer.architecture.controls
 
     expected, carried, shares = state, population.empty(trainer.architecture, replicas, lanes), []
     for i in range(windows):

@@ -47,14 +47,8 @@ class BaselineSearch:
     def __init__(self, config: TrainingConfig, data: TrainingData):
         self.config = config
         self._data = data
-        self._model = NextSymbolModel(
-            config.model,
-            data.pattern.alphabet,
-            config.units,
-            layers=config.layers,
-            use_bias=True,
-            task=config.task,
-        )
+        alphabet = data.pattern.alphabet
+        self._model = config.architecture(len(alphabet)).model(alphabet, config.task)
         self._step = _Step(self._model, config)
         self._stream = data.stream(config.lanes, config.window, config.seed)
         self._validation = data.validation()

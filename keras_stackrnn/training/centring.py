@@ -34,7 +34,7 @@ def uncentred(weights: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     """The weights of a population's networks, of those that its optimizer sees.
 
     A hidden unit needs no bias of its own: one symbol is read at a time, so its row of `kernel` is
-    one. See `population.Architecture.weight_shapes`.
+    one. See `population_state.weight_shapes`.
     """
 
     def middle(name):

@@ -4,15 +4,15 @@ import dataclasses
 from typing import ClassVar
 
 from keras_stackrnn import patterns
-from keras_stackrnn.models import has_memory, kinds
-from keras_stackrnn.training import recipes, values
+from keras_stackrnn.models import has_memory
+from keras_stackrnn.training import recipes
+from keras_stackrnn.training.architecture import Architecture
+from keras_stackrnn.training.config_base import Config, value
 from keras_stackrnn.training.data import FIRST_TEST_N
-
-OPTIMIZERS = ("adam", "sgd")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainingConfig(values.Config):
+class TrainingConfig(Config):
     """Everything that determines a run. `from_recipe` fills in what is not said.
 
     Example:
@@ -22,103 +22,67 @@ class TrainingConfig(values.Config):
     19
     """
 
-    # They say where a run is kept and when it stops, not what it computes.
-    FREE_ON_RESUME: ClassVar = ("output_dir", "minutes", "checkpoint_seconds")
+    RECIPES: ClassVar = recipes.RECIPES
 
-    # What is learned, by what.
-    task: str = values.value("What to learn: the name of a pattern.")
-    model: str = values.value("One of stack, list, rnn, lstm.")
-    recipe: str = values.value("Where defaults come from: fast, or the paper's own set-up, paper.")
-    seed: int = values.value("Everything random follows from it.")
-    units: int = values.value("Hidden units of a layer.")
-    layers: int = values.value("Recurrent layers; more than one only with rnn or lstm.")
-    memories: int = values.value("Stacks or lists; 0 with rnn or lstm.")
-    no_op: bool = values.value("Whether leaving the memory as it is, is one of the actions.")
-    use_recurrent_kernel: bool = values.value(
+    # What learns.
+    use_recurrent_kernel: bool = value(
         "Whether hidden units see the ones before them; without, the memory is all there is."
     )
-    read_depth: int = values.value("Elements of a memory that are read.")
-    capacity: int | None = values.value(
-        "Elements a memory holds in training; later it is unbounded."
-    )
-    rounding: bool = values.value(
-        "Whether the finished model takes the most probable action alone."
-    )
+    rounding: bool = value("Whether the finished model takes the most probable action alone.")
 
     # What it reads.
-    max_n: int = values.value(
-        f"Largest n to train and validate on; from {FIRST_TEST_N} up is for tests."
+    max_n: int = value(f"Largest n to train and validate on; from {FIRST_TEST_N} up is for tests.")
+    episode: int = value(
+        "Windows of a lane that follow one another before it begins anew, empty.", above=0
     )
-    lanes: int = values.value("Streams of sequences that are read side by side.")
-    window: int = values.value(
-        "Symbols of a lane in one update; the gradient goes no further back."
+    first_max_n: int = value("Largest n that a restart begins with.", above=0)
+    mastery: float = value("Share of symbols to get right before sequences grow.", least=0, most=1)
+    only_deterministic: bool = value("Whether only predictable symbols make the loss.")
+    validation_sequences: int = value("Validation sequences for each n.", above=0)
+    exam_sequences: int = value(
+        "Further validation sequences for each n, an exam at the end of a life; 0 for none.",
+        least=0,
     )
-    episode: int = values.value(
-        "Windows of a lane that follow one another before it begins anew, empty."
-    )
-    first_max_n: int = values.value("Largest n that a restart begins with.")
-    mastery: float = values.value("Share of symbols to get right before sequences grow.")
-    only_deterministic: bool = values.value("Whether only predictable symbols make the loss.")
-    validation_sequences: int = values.value("Validation sequences for each n.")
-    exam_sequences: int = values.value(
-        "Further validation sequences for each n, an exam at the end of a life; 0 for none."
-    )
-    exam_confidence: float = values.value(
-        "How sure a restart has to be of every symbol of its exam."
+    exam_confidence: float = value(
+        "How sure a restart has to be of every symbol of its exam.", least=0, most=1
     )
 
     # How it searches.
-    population: int = values.value(
+    population: int = value(
         "Random restarts: trained at once, or one after the other with rnn or lstm.",
         flag="restarts",
+        above=0,
     )
-    wanted: int = values.value("The search ends when so many restarts have solved the task.")
-    updates: int = values.value("The search ends after so many updates.")
-    updates_a_round: int = values.value("Updates between two validations.")
-    lifetime: int = values.value("Updates of one restart.")
-    hopeless_below: float = values.value(
-        "Restarts below this accuracy at half their life are replaced."
+    wanted: int = value("The search ends when so many restarts have solved the task.", above=0)
+    updates: int = value("The search ends after so many updates.", above=0)
+    lifetime: int = value("Updates of one restart.", above=0)
+    hopeless_below: float = value(
+        "Restarts below this accuracy at half their life are replaced.", least=0, most=1
     )
-    inherit_every: int | None = values.value(
-        "Updates after which restarts that lag go on from the weights of those that lead."
+    inherit_every: int | None = value(
+        "Updates after which restarts that lag go on from the weights of those that lead.", above=0
     )
-    optimizer: str = values.value("One of adam, sgd.")
-    learning_rate: float = values.value("Initial learning rate.")
-    cooling: float = values.value("Share of a restart's life, at its end, in which the rate falls.")
-    clip_norm: float | None = values.value("Norm that a restart's gradient is cut to.")
-    clip_value: float | None = values.value("Size that every number of a gradient is cut to.")
-    action_noise: float = values.value("Standard deviation of the noise on the actions' logits.")
-    initial_scale: float = values.value("Standard deviation of the initial weights.")
-    centred: bool = values.value(
-        "Whether sigmoids are learned from as if they lay around 0, with biases to make up for it."
+    cooling: float = value(
+        "Share of a restart's life, at its end, in which the rate falls.", above=0, most=1
     )
-
-    # Where it goes, and when it stops.
-    output_dir: str = values.value("Folder for everything the run leaves behind.")
-    minutes: float | None = values.value("Budget of the search; then the best so far is evaluated.")
-    checkpoint_seconds: float = values.value("Seconds between two checkpoints.")
+    clip_norm: float | None = value("Norm that a restart's gradient is cut to.", above=0)
+    clip_value: float | None = value("Size that every number of a gradient is cut to.", above=0)
+    action_noise: float = value("Standard deviation of the noise on the actions' logits.", least=0)
+    initial_scale: float = value("Standard deviation of the initial weights.", above=0)
 
     @classmethod
-    def from_recipe(
-        cls, task: str, model: str = "stack", recipe: str = "fast", **given
-    ) -> "TrainingConfig":
-        """A recipe's configuration, with values of your own in the place of its."""
-        pattern = patterns.get(task)
-        values.check_choice("model", model, kinds())
-        values.check_choice("recipe", recipe, recipes.RECIPES)
-        cls.check_names(given)
-        defaults = recipes.defaults(pattern.name, model, recipe)
-        defaults["output_dir"] = f"runs/{task}"
+    def check_task(cls, task: str) -> None:
+        patterns.get(task)
+
+    @classmethod
+    def defaults(cls, task: str, model: str, recipe: str, given: dict) -> dict:
+        values = recipes.defaults(patterns.get(task).name, model, recipe)
         # Whoever chooses one way to clip does not want the recipe's as well.
         if "clip_value" in given and "clip_norm" not in given:
-            defaults["clip_norm"] = None
+            values["clip_norm"] = None
         if "clip_norm" in given and "clip_value" not in given:
-            defaults["clip_value"] = None
-        return cls(task=task, model=model, recipe=recipe, **{**defaults, **given})
-
-    def usual(self) -> "TrainingConfig":
-        """The recipe's own configuration."""
-        return self.from_recipe(self.task, self.model, self.recipe)
+            values["clip_value"] = None
+        return values
 
     @property
     def planned_updates(self) -> int:
@@ -127,28 +91,27 @@ class TrainingConfig(values.Config):
             return self.updates
         return min(self.updates, self.population * self.lifetime)
 
+    def architecture(self, symbols: int) -> Architecture:
+        return dataclasses.replace(
+            super().architecture(symbols),
+            use_recurrent_kernel=self.use_recurrent_kernel,
+            # A population has biases only to make up for what centring moves: see centring.py.
+            use_bias=self.centred or not has_memory(self.model),
+        )
+
     def __post_init__(self):
-        self.check_types()
-        patterns.get(self.task)
-        values.check_choice("model", self.model, kinds())
-        values.check_choice("recipe", self.recipe, recipes.RECIPES)
-        values.check_choice("optimizer", self.optimizer, OPTIMIZERS)
-        for name in _POSITIVE:
-            values.check_range(name, getattr(self, name), above=0)
-        for name in _NOT_NEGATIVE:
-            values.check_range(name, getattr(self, name), least=0)
-        values.check_range("hopeless_below", self.hopeless_below, least=0, most=1)
-        values.check_range("exam_confidence", self.exam_confidence, least=0, most=1)
-        values.check_range("cooling", self.cooling, above=0, most=1)
-        values.check_range("mastery", self.mastery, least=0, most=1)
+        super().__post_init__()
         if self.updates_a_round % self.episode:
             raise ValueError(
                 "updates_a_round must be a multiple of the windows of an episode, "
                 f"{self.episode}, got {self.updates_a_round}."
             )
-        values.check_range("seed", self.seed, least=0, most=2**31 - 1)
         self._check_n()
-        self._check_model()
+        self.check_memory("rounding")
+        if has_memory(self.model):
+            self._check_memory_search()
+        else:
+            self._check_baseline()
         if (self.clip_norm is None) == (self.clip_value is None):
             raise ValueError(
                 "Gradients are clipped either by clip_norm or by clip_value, "
@@ -163,28 +126,14 @@ class TrainingConfig(values.Config):
                 f"{FIRST_TEST_N - 1}, because longer sequences are for tests, got {self.max_n}."
             )
 
-    def _check_model(self):
-        if has_memory(self.model):
-            if self.layers != 1:
-                raise ValueError(
-                    f"model={self.model!r} is trained with one layer, got layers={self.layers}; "
-                    "rnn and lstm can have more."
-                )
-            if self.memories < 1:
-                raise ValueError(
-                    f"model={self.model!r} needs memories of 1 or more, got {self.memories}."
-                )
-            if self.capacity is None or self.capacity < self.read_depth:
-                raise ValueError(
-                    f"capacity must be at least read_depth, {self.read_depth}, got {self.capacity}."
-                )
-            return
-        for name in ("rounding", "no_op", "memories"):
-            if value := getattr(self, name):
-                raise ValueError(
-                    f"model={self.model!r} has no memory to act on, got {name}={value}; "
-                    "stack and list have one."
-                )
+    def _check_memory_search(self):
+        if self.layers != 1:
+            raise ValueError(
+                f"model={self.model!r} is trained with one layer, got layers={self.layers}; "
+                "rnn and lstm can have more."
+            )
+
+    def _check_baseline(self):
         if self.exam_sequences:
             raise ValueError(
                 f"model={self.model!r} takes no exam, got exam_sequences={self.exam_sequences}; "
@@ -200,29 +149,3 @@ class TrainingConfig(values.Config):
                 f"model={self.model!r} has nothing but its hidden units to remember with, "
                 "got use_recurrent_kernel=False; stack and list can do without."
             )
-
-
-_POSITIVE = (
-    "units",
-    "layers",
-    "read_depth",
-    "lanes",
-    "window",
-    "episode",
-    "first_max_n",
-    "validation_sequences",
-    "population",
-    "wanted",
-    "updates",
-    "updates_a_round",
-    "lifetime",
-    "inherit_every",
-    "learning_rate",
-    "initial_scale",
-    "checkpoint_seconds",
-    "clip_norm",
-    "clip_value",
-    "capacity",
-    "minutes",
-)
-_NOT_NEGATIVE = ("memories", "action_noise", "exam_sequences")

@@ -4,15 +4,14 @@ import dataclasses
 from typing import ClassVar
 
 from keras_stackrnn.corpus import LEVELS
-from keras_stackrnn.models import has_memory, kinds
 from keras_stackrnn.training import language_recipes as recipes
-from keras_stackrnn.training import values
-
-OPTIMIZERS = ("adam", "sgd")
+from keras_stackrnn.training.architecture import Architecture
+from keras_stackrnn.training.checks import check_choice
+from keras_stackrnn.training.config_base import Config, value
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LanguageModelConfig(values.Config):
+class LanguageModelConfig(Config):
     """Everything that determines a training on text. `from_recipe` fills in what is not said.
 
     Example:
@@ -22,96 +21,74 @@ class LanguageModelConfig(values.Config):
     100
     """
 
-    # They say where a run is kept and when it stops, not what it computes.
-    FREE_ON_RESUME: ClassVar = ("output_dir", "minutes", "checkpoint_seconds")
+    RECIPES: ClassVar = recipes.RECIPES
 
-    # What is learned, by what.
-    task: str = values.value("What to learn: penn_treebank or text.")
-    model: str = values.value(f"One of {', '.join(kinds())}.")
-    recipe: str = values.value("Where defaults come from: plain or tuned.")
-    seed: int = values.value("Everything random follows from it.")
-    units: int = values.value("Hidden units of a layer.")
-    layers: int = values.value("Recurrent layers.")
-    context_units: int = values.value("Slow context units of a layer; 0 but with srcn.")
-    memories: int = values.value("Stacks or lists of a layer; 0 but with stack or list.")
-    no_op: bool = values.value("Whether leaving the memory as it is, is one of the actions.")
-    read_depth: int = values.value("Elements of a memory that are read.")
-    capacity: int | None = values.value("Elements a memory holds; when served it is unbounded.")
-    embedding: int = values.value("Size of the symbols' embedding.")
+    # What learns.
+    context_units: int = value("Slow context units of a layer; 0 but with srcn.")
+    embedding: int = value("Size of the symbols' embedding.", above=0)
 
     # What it reads.
-    manual_dir: str | None = values.value("Folder with Penn Treebank's files.")
-    train_file: str | None = values.value("Text of your own to learn from, in UTF-8.")
-    validation_file: str | None = values.value(
+    manual_dir: str | None = value("Folder with Penn Treebank's files.")
+    train_file: str | None = value("Text of your own to learn from, in UTF-8.")
+    validation_file: str | None = value(
         "Text to validate on; without, the last tenth of the text to learn from."
     )
-    test_file: str | None = values.value("Text to test on, once, at the end.")
-    level: str = values.value("What a symbol is: word or char.")
-    vocabulary_size: int = values.value("Words that are kept, the most frequent; not for char.")
-    lanes: int = values.value("Parts of the text that are read side by side.")
-    window: int = values.value("Symbols of a lane in an update; the gradient goes no further back.")
+    test_file: str | None = value("Text to test on, once, at the end.")
+    level: str = value("What a symbol is: word or char.", choices=LEVELS)
+    vocabulary_size: int = value("Words that are kept, the most frequent; not for char.", least=3)
 
     # How it learns.
-    epochs: int = values.value("Times the text is read; the learning rate falls to 0 over them.")
-    updates_a_round: int = values.value("Updates between two looks at the clock.")
-    initial_scale: float = values.value(
-        "What the usual initial weights are multiplied by, all but the biases and the output's."
+    epochs: int = value("Times the text is read; the learning rate falls to 0 over them.", above=0)
+    initial_scale: float = value(
+        "What the usual initial weights are multiplied by, all but the biases and the output's.",
+        above=0,
     )
-    no_op_bias: float = values.value(
-        "Initial bias of NO-OP: the higher, the longer a memory holds what it has."
+    no_op_bias: float = value(
+        "Initial bias of NO-OP: the higher, the longer a memory holds what it has.",
+        least=-100,
+        most=100,
     )
-    optimizer: str = values.value("One of adam, sgd.")
-    learning_rate: float = values.value("Learning rate at the beginning.")
-    clip_norm: float = values.value("Norm that the gradient is cut to.")
-    centred: bool = values.value(
-        "Whether sigmoids are learned from as if they lay around 0; of an LSTM they do."
+    clip_norm: float = value("Norm that the gradient is cut to.", above=0)
+    dropout: float = value("Share that is dropped of what the last layer gives.", least=0, below=1)
+    input_dropout: float = value(
+        "Share that is dropped of what the first layer reads.", least=0, below=1
     )
-    dropout: float = values.value("Share that is dropped of what the last layer gives.")
-    input_dropout: float = values.value("Share that is dropped of what the first layer reads.")
-    noising: float = values.value(
-        "Share of the words that are read as others, the more of a word the less is known of it."
+    noising: float = value(
+        "Share of the words that are read as others, the more of a word the less is known of it.",
+        least=0,
+        most=1,
     )
-    averaging: float = values.value("Share of the averaged weights that an update keeps; 0: none.")
-
-    # Where it goes, and when it stops.
-    output_dir: str = values.value("Folder for everything the run leaves behind.")
-    minutes: float | None = values.value("Budget of the training; then the best is evaluated.")
-    checkpoint_seconds: float = values.value("Seconds between two checkpoints.")
+    averaging: float = value(
+        "Share of the averaged weights that an update keeps; 0: none.", least=0, below=1
+    )
 
     @classmethod
-    def from_recipe(
-        cls, task: str, model: str = "stack", recipe: str = "plain", **given
-    ) -> "LanguageModelConfig":
-        """A recipe's configuration, with values of your own in the place of its."""
-        values.check_choice("task", task, recipes.TASKS)
-        values.check_choice("model", model, kinds())
-        values.check_choice("recipe", recipe, recipes.RECIPES)
-        cls.check_names(given)
-        defaults = recipes.defaults(task, model, recipe)
-        defaults["output_dir"] = f"runs/{task}"
-        return cls(task=task, model=model, recipe=recipe, **{**defaults, **given})
+    def check_task(cls, task: str) -> None:
+        check_choice("task", task, recipes.TASKS)
 
-    def usual(self) -> "LanguageModelConfig":
-        """The recipe's own configuration."""
-        return self.from_recipe(self.task, self.model, self.recipe)
+    @classmethod
+    def defaults(cls, task: str, model: str, recipe: str, given: dict) -> dict:
+        return recipes.defaults(task, model, recipe)
+
+    def architecture(self, symbols: int) -> Architecture:
+        return dataclasses.replace(
+            super().architecture(symbols),
+            embedding_size=self.embedding,
+            context_units=self.context_units,
+        )
 
     def __post_init__(self):
-        self.check_types()
-        values.check_choice("task", self.task, recipes.TASKS)
-        values.check_choice("model", self.model, kinds())
-        values.check_choice("recipe", self.recipe, recipes.RECIPES)
-        values.check_choice("level", self.level, LEVELS)
-        values.check_choice("optimizer", self.optimizer, OPTIMIZERS)
-        for name in _POSITIVE:
-            values.check_range(name, getattr(self, name), above=0)
-        values.check_range("vocabulary_size", self.vocabulary_size, least=3)
-        values.check_range("dropout", self.dropout, least=0, below=1)
-        values.check_range("input_dropout", self.input_dropout, least=0, below=1)
-        values.check_range("noising", self.noising, least=0, most=1)
-        values.check_range("no_op_bias", self.no_op_bias, least=-100, most=100)
-        values.check_range("averaging", self.averaging, least=0, below=1)
-        values.check_range("seed", self.seed, least=0, most=2**31 - 1)
-        self._check_model()
+        super().__post_init__()
+        self.check_memory()
+        if self.no_op_bias and not self.no_op:
+            raise ValueError(
+                f"no_op_bias must be 0 without no_op, the action it is for, got {self.no_op_bias}."
+            )
+        if (self.model == "srcn") != (self.context_units > 0):
+            raise ValueError(
+                "Context units are what model='srcn' has, 1 or more, and no other: "
+                f"got model={self.model!r} and context_units={self.context_units}."
+            )
 
     def check_text(self) -> None:
         """Raises unless it is said where the text is."""
@@ -129,47 +106,3 @@ class LanguageModelConfig(values.Config):
             raise ValueError(
                 f"task='text' reads train_file, got manual_dir={self.manual_dir!r} as well."
             )
-
-    def _check_model(self):
-        remembers = has_memory(self.model)
-        if remembers and self.memories < 1:
-            raise ValueError(
-                f"model={self.model!r} needs memories of 1 or more, got {self.memories}."
-            )
-        if remembers and (self.capacity is None or self.capacity < self.read_depth):
-            raise ValueError(
-                f"capacity must be at least read_depth, {self.read_depth}, got {self.capacity}."
-            )
-        if self.no_op_bias and not self.no_op:
-            raise ValueError(
-                f"no_op_bias must be 0 without no_op, the action it is for, got {self.no_op_bias}."
-            )
-        for name in () if remembers else ("no_op", "memories"):
-            if value := getattr(self, name):
-                raise ValueError(
-                    f"model={self.model!r} has no memory to act on, got {name}={value}; "
-                    "stack and list have one."
-                )
-        if (self.model == "srcn") != (self.context_units > 0):
-            raise ValueError(
-                "Context units are what model='srcn' has, 1 or more, and no other: "
-                f"got model={self.model!r} and context_units={self.context_units}."
-            )
-
-
-_POSITIVE = (
-    "units",
-    "layers",
-    "read_depth",
-    "capacity",
-    "embedding",
-    "lanes",
-    "window",
-    "epochs",
-    "updates_a_round",
-    "initial_scale",
-    "learning_rate",
-    "clip_norm",
-    "minutes",
-    "checkpoint_seconds",
-)

@@ -67,7 +67,8 @@ class LanguageModelTraining:
         if config.noising:
             size = len(text.vocabulary)
             self._noising = Noising(text.train, size, config.noising, config.seed)
-        self._model = _new_model(config, text.vocabulary)
+        architecture = config.architecture(len(text.vocabulary))
+        self._model = architecture.model(text.vocabulary, config.task)
         self._model.set_weights(_initial_weights(self._model, config))
         if config.centred:
             Centring(self._model).leave()  # biases of 0 are centred ones
@@ -180,24 +181,6 @@ class LanguageModelTraining:
     def _learning_rate(self) -> float:
         risen = min(1.0, (self._updates + 1) / (_WARM_UP * self.planned_updates))
         return self.config.learning_rate * risen * (1 - self._updates / self.planned_updates)
-
-
-def _new_model(config: LanguageModelConfig, vocabulary: list[str]) -> NextSymbolModel:
-    return NextSymbolModel(
-        config.model,
-        vocabulary,
-        config.units,
-        layers=config.layers,
-        memories=max(1, config.memories),
-        capacity=config.capacity,
-        read_depth=config.read_depth,
-        no_op=config.no_op,
-        use_recurrent_kernel=True,
-        use_bias=True,
-        embedding_size=config.embedding,
-        context_units=max(1, config.context_units),
-        task=config.task,
-    )
 
 
 def _initial_weights(model: NextSymbolModel, config: LanguageModelConfig) -> list[np.ndarray]:

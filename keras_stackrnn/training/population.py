@@ -7,71 +7,18 @@ were trained alone, and thirty cost little more than three.
 Sizes in the comments: R replicas, B lanes, T symbols of a window, V symbols of the alphabet.
 """
 
-import dataclasses
 import functools
 from typing import NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
-from keras_stackrnn import memories
 from keras_stackrnn.kernels.lanes import steps_first
 from keras_stackrnn.kernels.replica_groups import replica_groups
 from keras_stackrnn.kernels.scan import Scan, scan
-from keras_stackrnn.memories.layout import MemoryLayout
 from keras_stackrnn.memories.soft import EMPTY
-from keras_stackrnn.models import NextSymbolModel
+from keras_stackrnn.training.architecture import Architecture
 from keras_stackrnn.training.centring import uncentred
-
-
-@dataclasses.dataclass(frozen=True)
-class Architecture:
-    """A next-symbol model: one-hot symbols, a memory layer, a softmax."""
-
-    kind: str  # of the memory
-    symbols: int
-    units: int
-    memories: int
-    no_op: bool
-    use_recurrent_kernel: bool
-    read_depth: int
-    capacity: int
-    centred: bool = False  # then there are biases: see centring.py
-    element_size: int = 1
-
-    @property
-    def controls(self) -> int:
-        """How many numbers decide about all memories of a model."""
-        return self.layout.controls * self.memories
-
-    @property
-    def layout(self) -> MemoryLayout:
-        kind = memories.get(self.kind).using(self.no_op)
-        return MemoryLayout(kind, self.read_depth, self.element_size)
-
-    def weight_shapes(self) -> dict[str, tuple[int, int]]:
-        """The shapes of one replica's weights, as the kernels take them."""
-        shapes = {
-            "kernel": (self.symbols, self.units),
-            "memory_kernel": (self.units, self.read_depth * self.element_size * self.memories),
-            "control_kernel": (self.controls, self.units),
-            "output_kernel": (self.symbols, self.units),
-        }
-        if self.use_recurrent_kernel:
-            shapes["recurrent_kernel"] = (self.units, self.units)
-        if self.centred:
-            shapes["control_bias"] = (self.controls, 1)
-            shapes["output_bias"] = (self.symbols, 1)
-        return shapes
-
-
-class State(NamedTuple):
-    """All that lasts beyond an episode. `means` and `squares` are Adam's, `ages` count updates."""
-
-    weights: dict[str, tf.Tensor]
-    means: dict[str, tf.Tensor]
-    squares: dict[str, tf.Tensor]
-    ages: tf.Tensor
+from keras_stackrnn.training.optimizers import OPTIMIZERS, clipped
 
 
 class PopulationScores(NamedTuple):
@@ -89,56 +36,6 @@ class PopulationScores(NamedTuple):
     confidence: tf.Tensor
 
 
-def initial_weights(architecture: Architecture, seed: int, scale: float) -> dict[str, tf.Tensor]:
-    """One replica's weights, normally distributed, and its biases, 0."""
-
-    def fresh(name, shape, number):
-        if name.endswith("bias"):
-            return tf.zeros(shape)
-        return scale * tf.random.stateless_normal(shape, [seed, number])
-
-    return {
-        name: fresh(name, shape, i)
-        for i, (name, shape) in enumerate(architecture.weight_shapes().items())
-    }
-
-
-def new_state(architecture: Architecture, seeds: list[int], scale: float) -> State:
-    replicas = [initial_weights(architecture, seed, scale) for seed in seeds]
-    weights = {name: tf.stack([replica[name] for replica in replicas]) for name in replicas[0]}
-    zeros = {name: tf.zeros_like(weight) for name, weight in weights.items()}
-    return State(weights, zeros, dict(zeros), tf.zeros([len(seeds)]))
-
-
-def replace(state: State, replica: int, weights: dict[str, tf.Tensor]) -> State:
-    """The state with a fresh replica in the place of another."""
-
-    def cleared(tensors):
-        return {k: _with_row(v, replica, tf.zeros_like(v[0])) for k, v in tensors.items()}
-
-    return with_weights(state, replica, weights)._replace(
-        means=cleared(state.means),
-        squares=cleared(state.squares),
-        ages=_with_row(state.ages, replica, 0.0),
-    )
-
-
-def take(state: State, sources: list[int]) -> State:
-    """The state with replica `sources[i]` in place i."""
-    return tf.nest.map_structure(lambda tensor: tf.gather(tensor, sources), state)
-
-
-def with_weights(state: State, replica: int, weights: dict[str, tf.Tensor]) -> State:
-    """The state with other weights for one replica."""
-    return state._replace(
-        weights={k: _with_row(v, replica, weights[k]) for k, v in state.weights.items()}
-    )
-
-
-def _with_row(tensor, place, row):
-    return tf.tensor_scatter_nd_update(tensor, [[place]], [row])
-
-
 def empty(architecture: Architecture, replicas: int, lanes: int) -> tuple[tf.Tensor, tf.Tensor]:
     """The hidden units and the memories before anything was read."""
     row_size = architecture.layout.numbers * architecture.memories
@@ -152,7 +49,7 @@ def forward(architecture, weights, hidden, memory, tokens, *, noise=None, **opti
     `options` are those of a `Scan`, which leaves the last memory out unless told otherwise.
     """
     options = Scan(architecture.layout, "sigmoid", **options)
-    if architecture.centred:
+    if architecture.use_bias:
         weights = uncentred(weights)
     replicas, lanes, steps = tokens.shape
     # A product, because the gradient of looking rows up is slow.
@@ -164,7 +61,7 @@ def forward(architecture, weights, hidden, memory, tokens, *, noise=None, **opti
     of_steps = {name: weight for name, weight in weights.items() if name not in outside}
     hiddens, _, memory, _ = scan(options, projected, hidden, memory, of_steps, noise)
     logits = tf.matmul(weights["output_kernel"], hiddens)
-    if architecture.centred:
+    if architecture.use_bias:
         logits += weights["output_bias"]
     return tf.nn.log_softmax(logits, axis=2), tf.stop_gradient(hiddens[-1]), memory
 
@@ -199,7 +96,7 @@ class Trainer:
         only_deterministic: bool,
     ):
         self.architecture = architecture
-        self.step = {"adam": _adam, "sgd": _sgd}[optimizer]
+        self.step = OPTIMIZERS[optimizer]
         self.clip_norm = clip_norm
         self.clip_value = clip_value
         self.noise = noise
@@ -265,24 +162,10 @@ class Trainer:
             deterministic = tf.cast(_time_first(deterministic), tf.float32)
             counted = deterministic if self.only_deterministic else tf.ones_like(deterministic)
             total = tf.reduce_sum(_mean(entropies, counted))
-        gradients = self._clipped(tape.gradient(total, state.weights))
+        gradients = clipped(tape.gradient(total, state.weights), self.clip_norm, self.clip_value)
         state = self.step(state, gradients, learning_rates)
         right = tf.cast(_is_right(predicted, targets), tf.float32)
         return state, tuple(carried), _mean(right, deterministic)
-
-    def _clipped(self, gradients):
-        """Each replica's gradient cut to size; one that is not finite, to nothing."""
-        norm = tf.sqrt(tf.add_n([tf.reduce_sum(g * g, axis=[1, 2]) for g in gradients.values()]))
-        finite = tf.math.is_finite(norm)[:, None, None]
-
-        def clip(gradient):
-            if self.clip_value is not None:
-                gradient = tf.clip_by_value(gradient, -self.clip_value, self.clip_value)
-            if self.clip_norm is not None:
-                gradient *= (self.clip_norm / tf.maximum(norm, self.clip_norm))[:, None, None]
-            return tf.where(finite, gradient, 0)
-
-        return {name: clip(gradient) for name, gradient in gradients.items()}
 
     def _validate(
         self, weights, tokens, targets, deterministic, rounding: bool
@@ -324,66 +207,3 @@ def _mean(values, counted):
     """Each replica's mean of those values, `[T, R, B]`, that count."""
     total = tf.reduce_sum(counted, axis=[0, 2])
     return tf.reduce_sum(values * counted, axis=[0, 2]) / tf.maximum(total, 1)
-
-
-def _sgd(state: State, gradients, learning_rates) -> State:
-    rates = learning_rates[:, None, None]
-    weights = {name: state.weights[name] - rates * g for name, g in gradients.items()}
-    return state._replace(weights=weights, ages=state.ages + 1)
-
-
-def _adam(state: State, gradients, learning_rates) -> State:
-    """Adam (Kingma & Ba 2015) with its usual constants, each replica at its own age and rate."""
-    ages = state.ages + 1
-    mean_scale = (learning_rates / (1 - 0.9**ages))[:, None, None]
-    square_scale = (1 / (1 - 0.999**ages))[:, None, None]
-    weights, means, squares = {}, {}, {}
-    for name, gradient in gradients.items():
-        means[name] = 0.9 * state.means[name] + 0.1 * gradient
-        squares[name] = 0.999 * state.squares[name] + 0.001 * gradient * gradient
-        step = mean_scale * means[name] / (tf.sqrt(square_scale * squares[name]) + 1e-8)
-        weights[name] = state.weights[name] - step
-    return state._replace(weights=weights, means=means, squares=squares, ages=ages)
-
-
-def to_keras(architecture: Architecture, weights, pattern) -> NextSymbolModel:
-    """One replica's weights as a Keras model, its memory unbounded."""
-    model = NextSymbolModel(
-        architecture.kind,
-        vocabulary=pattern.alphabet,
-        units=architecture.units,
-        memories=architecture.memories,
-        read_depth=architecture.read_depth,
-        no_op=architecture.no_op,
-        use_recurrent_kernel=architecture.use_recurrent_kernel,
-        use_bias=architecture.centred,
-        element_size=architecture.element_size,
-        task=pattern.name,
-    )
-    if architecture.centred:
-        weights = uncentred(weights)
-    # The layers have one column for each feature that is given, biases are vectors.
-    weights = {name: np.transpose(weight) for name, weight in weights.items()}
-
-    def of_actions_and_value(controls):
-        elements = architecture.element_size * architecture.memories
-        relative, write = np.split(controls, [-elements], axis=1)
-        # The kernels take the actions' logits relative to the last action's: here that one is 0.
-        last = np.zeros_like(relative[:, : architecture.memories])
-        return np.concatenate([relative, last], axis=1), write
-
-    cell = model.recurrent[0].cell
-    actions, write = of_actions_and_value(weights["control_kernel"])
-    cell.kernel.assign(np.transpose(weights["kernel"]))
-    cell.memory_kernel.assign(weights["memory_kernel"])
-    if architecture.use_recurrent_kernel:
-        cell.recurrent_kernel.assign(weights["recurrent_kernel"])
-    cell.action_kernel.assign(actions)
-    cell.value_kernel.assign(write)
-    model.output_layer.kernel.assign(weights["output_kernel"])
-    if architecture.centred:
-        actions, write = of_actions_and_value(weights["control_bias"])
-        cell.action_bias.assign(actions[0])
-        cell.value_bias.assign(write[0])
-        model.output_layer.bias.assign(weights["output_bias"][0])
-    return model

@@ -16,7 +16,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_stackrnn.models import NextSymbolModel
-from keras_stackrnn.training import population
+from keras_stackrnn.training import population, population_state
+from keras_stackrnn.training.conversion import to_keras
 from keras_stackrnn.training.curriculum import lessons
 from keras_stackrnn.training.exam import UNGRADED, Exam, Grade
 
@@ -123,17 +124,7 @@ class Search:
         self._say = say or (lambda words: None)
         self._pattern = data.pattern
         self._lessons = lessons(data.pattern, config.first_max_n, config.max_n)
-        self._architecture = population.Architecture(
-            kind=config.model,
-            symbols=len(data.pattern.alphabet),
-            units=config.units,
-            memories=config.memories,
-            no_op=config.no_op,
-            use_recurrent_kernel=config.use_recurrent_kernel,
-            read_depth=config.read_depth,
-            capacity=config.capacity,
-            centred=config.centred,
-        )
+        self._architecture = config.architecture(len(data.pattern.alphabet))
         self._trainer = population.trainer(
             self._architecture,
             optimizer=config.optimizer,
@@ -151,7 +142,7 @@ class Search:
         self._replicas = [self._new_replica(i) for i in range(config.population)]
         self._ended: list[_Replica] = []
         self._updates = 0
-        self._state = population.new_state(
+        self._state = population_state.new_state(
             self._architecture,
             [replica.seed for replica in self._replicas],
             config.initial_scale,
@@ -198,7 +189,7 @@ class Search:
         if best in self._replicas:
             place = self._replicas.index(best)
             weights = {name: weight[place] for name, weight in self._best_weights.items()}
-        return population.to_keras(self._architecture, weights, self._pattern)
+        return to_keras(self._architecture, weights, self._pattern)
 
     def restarts(self) -> list[dict]:
         """Every replica that was ever started: its seed, scores and outcome."""
@@ -239,7 +230,7 @@ class Search:
         def group(prefix, convert):
             return {name: convert(arrays[f"{prefix}/{name}"]) for name in self._best_weights}
 
-        self._state = population.State(
+        self._state = population_state.State(
             group("weights", tf.constant),
             group("means", tf.constant),
             group("squares", tf.constant),
@@ -323,7 +314,7 @@ class Search:
             elif self.config.optimizer == "sgd":
                 replica.halvings += 1
                 best = {name: weight[place] for name, weight in self._best_weights.items()}
-                self._state = population.with_weights(self._state, place, best)
+                self._state = population_state.with_weights(self._state, place, best)
 
     def _improves(self, scores: Scores, best: Scores) -> bool:
         if self.config.optimizer == "sgd":
@@ -368,10 +359,10 @@ class Search:
                 continue
             fresh = self._new_replica(len(self._ended) + len(self._alive()))
             self._replicas[place] = fresh
-            weights = population.initial_weights(
+            weights = population_state.initial_weights(
                 self._architecture, fresh.seed, self.config.initial_scale
             )
-            self._state = population.replace(self._state, place, weights)
+            self._state = population_state.replace(self._state, place, weights)
 
     def _inherit(self) -> None:
         """Replaces those who lag most by heirs of those who lead: they go on from the same weights
@@ -395,7 +386,7 @@ class Search:
                 rate=leader.rate * float(np.exp(_RATE_SPREAD * rng.standard_normal())),
             )
             sources[place] = source
-        self._state = population.take(self._state, sources)
+        self._state = population_state.take(self._state, sources)
         self._best_weights = {name: w[sources] for name, w in self._best_weights.items()}
 
     def _outcome(self, replica: _Replica) -> str:

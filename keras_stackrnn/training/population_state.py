@@ -1,0 +1,87 @@
+"""All that lasts of a population beyond an episode, and how replicas come and go in it.
+
+A leading axis holds the replicas.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_stackrnn.training.architecture import Architecture
+
+
+def weight_shapes(architecture: Architecture) -> dict[str, tuple[int, int]]:
+    """The shapes of one replica's weights, as the kernels take them."""
+    symbols, units = architecture.symbols, architecture.units
+    elements = architecture.read_depth * architecture.element_size * architecture.memories
+    shapes = {
+        "kernel": (symbols, units),
+        "memory_kernel": (units, elements),
+        "control_kernel": (architecture.controls, units),
+        "output_kernel": (symbols, units),
+    }
+    if architecture.use_recurrent_kernel:
+        shapes["recurrent_kernel"] = (units, units)
+    if architecture.use_bias:
+        shapes["control_bias"] = (architecture.controls, 1)
+        shapes["output_bias"] = (symbols, 1)
+    return shapes
+
+
+class State(NamedTuple):
+    """All that lasts beyond an episode. `means` and `squares` are Adam's, `ages` count updates."""
+
+    weights: dict[str, tf.Tensor]
+    means: dict[str, tf.Tensor]
+    squares: dict[str, tf.Tensor]
+    ages: tf.Tensor
+
+
+def initial_weights(architecture: Architecture, seed: int, scale: float) -> dict[str, tf.Tensor]:
+    """One replica's weights, normally distributed, and its biases, 0."""
+
+    def fresh(name, shape, number):
+        if name.endswith("bias"):
+            return tf.zeros(shape)
+        return scale * tf.random.stateless_normal(shape, [seed, number])
+
+    return {
+        name: fresh(name, shape, i)
+        for i, (name, shape) in enumerate(weight_shapes(architecture).items())
+    }
+
+
+def new_state(architecture: Architecture, seeds: list[int], scale: float) -> State:
+    replicas = [initial_weights(architecture, seed, scale) for seed in seeds]
+    weights = {name: tf.stack([replica[name] for replica in replicas]) for name in replicas[0]}
+    zeros = {name: tf.zeros_like(weight) for name, weight in weights.items()}
+    return State(weights, zeros, dict(zeros), tf.zeros([len(seeds)]))
+
+
+def replace(state: State, replica: int, weights: dict[str, tf.Tensor]) -> State:
+    """The state with a fresh replica in the place of another."""
+
+    def cleared(tensors):
+        return {k: _with_row(v, replica, tf.zeros_like(v[0])) for k, v in tensors.items()}
+
+    return with_weights(state, replica, weights)._replace(
+        means=cleared(state.means),
+        squares=cleared(state.squares),
+        ages=_with_row(state.ages, replica, 0.0),
+    )
+
+
+def take(state: State, sources: list[int]) -> State:
+    """The state with replica `sources[i]` in place i."""
+    return tf.nest.map_structure(lambda tensor: tf.gather(tensor, sources), state)
+
+
+def with_weights(state: State, replica: int, weights: dict[str, tf.Tensor]) -> State:
+    """The state with other weights for one replica."""
+    return state._replace(
+        weights={k: _with_row(v, replica, weights[k]) for k, v in state.weights.items()}
+    )
+
+
+def _with_row(tensor, place, row):
+    return tf.tensor_scatter_nd_update(tensor, [[place]], [row])
