@@ -28,8 +28,8 @@ from keras_stackrnn.training import (
     train,
 )
 from keras_stackrnn.training.checks import kind_of
-from keras_stackrnn.training.language_recipes import TASKS as LANGUAGE_TASKS
-from keras_stackrnn.training.report import read_config
+from keras_stackrnn.training.configs import config_class
+from keras_stackrnn.training.run_folder import read_config
 
 _DEFINE = {
     str: flags.DEFINE_string,
@@ -80,8 +80,7 @@ def config_from_flags(values: flags.FlagValues) -> TrainingConfig | LanguageMode
     if "task" not in given and not (values.resume and "output_dir" in given):
         raise ValueError("--task is missing: give the name of a pattern, as in --task=anbn.")
     if not values.resume:
-        is_language = given["task"] in LANGUAGE_TASKS
-        return (LanguageModelConfig if is_language else TrainingConfig).from_recipe(**given)
+        return config_class(given["task"]).from_recipe(**given)
     given.setdefault("output_dir", f"runs/{given.get('task')}")
     config = read_config(Path(given["output_dir"]))
     for name in given.keys() - config.to_json().keys():

@@ -17,7 +17,8 @@ from keras_stackrnn.serving.client import Client
 from keras_stackrnn.serving.server import ModelServer, ServerOptions
 from keras_stackrnn.trace.exported import trace_server
 from keras_stackrnn.training import InterruptedRunError, RunError, TrainingConfig, train
-from keras_stackrnn.training.report import SERVING, next_command
+from keras_stackrnn.training.closing_words import next_command
+from keras_stackrnn.training.run_folder import SERVING
 
 TASK = patterns.get("memorize")
 TRAINING = TrainingConfig.from_recipe(TASK.name, output_dir="runs/demo", minutes=3.0)

@@ -71,9 +71,11 @@ def evaluate(
     distinct = {each.text: each for samples in texts.values() for each in samples}
     rows = [row_of(pattern, sequence) for sequence in distinct.values()]
     changes = {"rounding": rounding}
-    if model.kind in ("stack", "list"):
+    if model.has_memory:
         changes["capacity"] = None
-    right = dict(zip(distinct, rows_right(model.twin(**changes), rows), strict=True))
+    if any(getattr(model, name) != value for name, value in changes.items()):
+        model = model.twin(**changes)
+    right = dict(zip(distinct, rows_right(model, rows), strict=True))
     return Accuracy(
         {n: float(np.mean([right[each.text] for each in samples])) for n, samples in texts.items()}
     )

@@ -20,7 +20,7 @@ from absl import app, flags, logging
 
 from keras_stackrnn.models import has_memory
 from keras_stackrnn.trace import figures
-from keras_stackrnn.training import RunError, TrainingConfig, report, train
+from keras_stackrnn.training import RunError, TrainingConfig, run_folder, train
 from keras_stackrnn.training.files import write_aside
 
 TASKS = ("anbn", "anbncn", "anbncndn", "anb2n", "anbmcnm", "memorize", "binary_addition")
@@ -73,14 +73,14 @@ def planned(tasks: list[str], models: list[str], seeds: list[int]) -> list[tuple
 
 def run(config: TrainingConfig) -> None:
     folder = Path(config.output_dir)
-    if not (folder / report.EVALUATION).exists():
-        train(config, resume=(folder / report.CONFIG).exists())
+    if not (folder / run_folder.EVALUATION).exists():
+        train(config, resume=(folder / run_folder.CONFIG).exists())
 
 
 def row_of(task: str, model: str, seed: int, runs: Path) -> dict | None:
     """The figures of a run that is finished."""
     config = config_of(task, model, seed, runs)
-    path = Path(config.output_dir) / report.EVALUATION
+    path = Path(config.output_dir) / run_folder.EVALUATION
     if not path.exists():
         return None
     evaluation = json.loads(path.read_text())
@@ -126,7 +126,7 @@ def write_results(runs: Path, results: Path) -> None:
 def _folders(rows: list[dict], runs: Path) -> list[str]:
     """The runs of these rows, or none of them if some were made elsewhere: a picture shows all."""
     folders = [config_of(row["task"], row["model"], row["seed"], runs).output_dir for row in rows]
-    made_here = all((Path(folder) / report.EVALUATION).exists() for folder in folders)
+    made_here = all((Path(folder) / run_folder.EVALUATION).exists() for folder in folders)
     return folders if made_here else []
 
 

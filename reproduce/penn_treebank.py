@@ -21,7 +21,7 @@ from absl import app, flags, logging
 
 from keras_stackrnn import corpus
 from keras_stackrnn.ngram.__main__ import measure
-from keras_stackrnn.training import LanguageModelConfig, RunError, learning_curve, report, train
+from keras_stackrnn.training import LanguageModelConfig, RunError, learning_curve, run_folder, train
 from keras_stackrnn.training.files import write_aside
 
 NGRAMS = {"5-gram": False, "5-gram with a cache": True}
@@ -82,7 +82,7 @@ def measure_network(name: str, manual_dir: str, folder: Path) -> dict:
         minutes=MINUTES,
         **NETWORKS[name],
     )
-    evaluation = train(config, resume=(folder / report.CONFIG).exists()).evaluation
+    evaluation = train(config, resume=(folder / run_folder.CONFIG).exists()).evaluation
     anywhere = dataclasses.replace(config, manual_dir="DIR", output_dir="runs/penn_treebank")
     return {
         "model": name,

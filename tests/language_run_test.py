@@ -25,8 +25,8 @@ from training_case import REPOSITORY, assert_same_arrays
 from keras_stackrnn import corpus
 from keras_stackrnn.datasets import penn_treebank
 from keras_stackrnn.perplexity import PerplexityMeter
-from keras_stackrnn.training import LanguageModelConfig, RunError, report, train
-from keras_stackrnn.training.run import CHECKPOINTS
+from keras_stackrnn.training import LanguageModelConfig, RunError, run_folder, train
+from keras_stackrnn.training.run_folder import CHECKPOINTS
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def finished(texts, tmp_path_factory):
 
 
 def weights_in(folder):
-    return keras.models.load_model(folder / report.MODEL).get_weights()
+    return keras.models.load_model(folder / run_folder.MODEL).get_weights()
 
 
 def test_leaves_everything_in_its_folder(finished):
@@ -216,7 +216,7 @@ def test_every_command_parses_to_its_config(command, texts):
 
 def test_resuming_takes_the_values_of_the_run(command, tmp_path):
     config = tiny_config("rnn", output_dir=str(tmp_path), seed=5)
-    report.write_config(tmp_path, config)
+    run_folder.write_config(tmp_path, config)
     resumed = config_of(command, "--resume", f"--output_dir={tmp_path}", "--minutes=9")
     assert resumed == tiny_config("rnn", output_dir=str(tmp_path), seed=5, minutes=9.0)
     with pytest.raises(ValueError, match=r"^The run in .* has no value 'max_n'\.$"):

@@ -10,7 +10,7 @@ import pytest
 from absl import flags
 from training_case import REPOSITORY, tiny_config
 
-from keras_stackrnn.training import TrainingConfig, report
+from keras_stackrnn.training import TrainingConfig, run_folder
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_every_command_parses_to_its_config(command):
 
 def test_resuming_takes_the_values_of_the_run(command, tmp_path):
     config = tiny_config(tmp_path, seed=5)
-    report.write_config(tmp_path, config)
+    run_folder.write_config(tmp_path, config)
     resumed = config_of(command, "--resume", f"--output_dir={tmp_path}", "--minutes=3")
     assert resumed == tiny_config(tmp_path, seed=5, minutes=3.0)
 
@@ -119,7 +119,7 @@ def test_bad_flags(arguments, message, command, tmp_path, monkeypatch):
 def test_bad_folders(arguments, message, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs/anbn").mkdir(parents=True)
-    report.write_config(tmp_path / "runs/anbn", tiny_config("runs/anbn"))
+    run_folder.write_config(tmp_path / "runs/anbn", tiny_config("runs/anbn"))
     with pytest.raises(SystemExit) as raised:
         command.main(*parsed(command, "--task=anbn", *arguments))
     assert re.match(message, raised.value.code)

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from keras_stackrnn.training import TrainingConfig, report
-from keras_stackrnn.training.search import Status
+from keras_stackrnn.training import TrainingConfig, run_folder
+from keras_stackrnn.training.search_status import SearchStatus
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -30,7 +30,7 @@ def tiny_config(folder, **values) -> TrainingConfig:
     return TrainingConfig.from_recipe(**values)
 
 
-def status(**values) -> Status:
+def status(**values) -> SearchStatus:
     usual = {
         "updates": 100,
         "symbols": 40_000,
@@ -41,13 +41,13 @@ def status(**values) -> Status:
         "soft_accuracy": 0.5,
         "rounded_accuracy": 1.0,
     }
-    return Status(**{**usual, **values})
+    return SearchStatus(**{**usual, **values})
 
 
 def events_of(folder) -> list[tuple[str, int, np.ndarray]]:
     """Every value in a run's events: its tag, its step, and itself."""
     found = []
-    for path in sorted((folder / report.EVENTS).iterdir()):
+    for path in sorted((folder / run_folder.EVENTS).iterdir()):
         for record in tf.data.TFRecordDataset(str(path)):
             event = tf.compat.v1.Event.FromString(record.numpy())
             for value in event.summary.value:

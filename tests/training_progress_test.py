@@ -4,9 +4,10 @@ import io
 import math
 
 import pytest
-from training_case import status, tiny_config
+from training_case import status
 
-from keras_stackrnn.training.progress import Progress, clock
+from keras_stackrnn.training.progress import Progress
+from keras_stackrnn.training.wording import clock
 
 
 class Terminal(io.StringIO):
@@ -14,14 +15,14 @@ class Terminal(io.StringIO):
         return True
 
 
-def progress_on(output, **values):
-    return Progress(tiny_config("unused", population=10, lifetime=100, **values), output)
+def progress_on(output, minutes=None):
+    return Progress(minutes, output)
 
 
 def test_a_line_says_it_all():
     pipe = io.StringIO()
     progress = progress_on(pipe)
-    progress.begin(status(updates=0, symbols=0), 0.0)
+    progress.begin(status(updates=0, symbols=0), 0.0, 1000)
     progress.show(status(updates=100), 20.0)
     progress.show(status(updates=600, symbols=240_000), 70.0)
     assert pipe.getvalue().splitlines() == [

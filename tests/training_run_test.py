@@ -13,9 +13,9 @@ import keras
 import pytest
 from training_case import REPOSITORY, assert_same_arrays, tiny_config
 
-from keras_stackrnn.training import InterruptedRunError, RunError, report, train
+from keras_stackrnn.training import InterruptedRunError, RunError, run_folder, train
 from keras_stackrnn.training.checkpoints import Checkpoints
-from keras_stackrnn.training.run import CHECKPOINTS
+from keras_stackrnn.training.run_folder import CHECKPOINTS
 
 pytestmark = pytest.mark.usefixtures("one_block_of_steps")
 
@@ -25,7 +25,7 @@ def train_quietly(config, **options):
 
 
 def weights_in(folder):
-    return keras.models.load_model(folder / report.MODEL).get_weights()
+    return keras.models.load_model(folder / run_folder.MODEL).get_weights()
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_a_signal_that_comes_too_late_is_not_lost(tmp_path):
     finally:
         signal.signal(signal.SIGTERM, before)
     assert signals == [signal.SIGTERM]
-    written = json.loads((tmp_path / report.EVALUATION).read_text())
+    written = json.loads((tmp_path / run_folder.EVALUATION).read_text())
     assert written["symbols"] == result.evaluation["symbols"]
 
 

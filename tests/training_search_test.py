@@ -14,7 +14,8 @@ from keras_stackrnn.memories.soft import EMPTY
 from keras_stackrnn.patterns import get
 from keras_stackrnn.training import population
 from keras_stackrnn.training.data import TrainingData
-from keras_stackrnn.training.search import NEVER, Scores, Search
+from keras_stackrnn.training.replica import NEVER, Scores
+from keras_stackrnn.training.search import Search
 
 pytestmark = pytest.mark.usefixtures("one_block_of_steps")
 

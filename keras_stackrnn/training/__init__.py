@@ -2,8 +2,9 @@
 
 from keras_stackrnn.training.config import TrainingConfig
 from keras_stackrnn.training.files import RunError
+from keras_stackrnn.training.interrupts import InterruptedRunError
 from keras_stackrnn.training.language_config import LanguageModelConfig
-from keras_stackrnn.training.run import InterruptedRunError, Result, train
+from keras_stackrnn.training.run import Result, train
 
 __all__ = [
     "InterruptedRunError",

@@ -14,7 +14,7 @@ import tensorflow as tf
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.training.config import TrainingConfig
 from keras_stackrnn.training.data import TrainingData
-from keras_stackrnn.training.search import Status
+from keras_stackrnn.training.search_status import SearchStatus
 
 _VALIDATIONS_WITHOUT_GAIN = 5
 _FIRST_LARGEST_N = 4
@@ -66,6 +66,11 @@ class BaselineSearch:
             or len(self._ended) == self.config.population
         )
 
+    @property
+    def planned_updates(self) -> int:
+        """After how many updates it ends if nothing ends it sooner."""
+        return min(self.config.updates, self.config.population * self.config.lifetime)
+
     def advance(self) -> None:
         """One round: the updates up to the next validation, and the validation."""
         self._stream.set_range(self._data.pattern.smallest_n, self._largest_n())
@@ -83,9 +88,9 @@ class BaselineSearch:
             if not self.done:
                 self._begin_restart()
 
-    def status(self) -> Status:
+    def status(self) -> SearchStatus:
         best = self._best()
-        return Status(
+        return SearchStatus(
             updates=self._updates,
             symbols=self._updates * self.config.lanes * self.config.window,
             n_range=self._stream.n_range,
@@ -96,9 +101,9 @@ class BaselineSearch:
             rounded_accuracy=math.nan,
         )
 
-    def best_model(self) -> NextSymbolModel:
+    def best_model(self, rounding: bool = False) -> NextSymbolModel:
         """The best restart so far."""
-        best = self._model.twin()
+        best = self._model.twin(rounding=rounding)
         is_running = self._best() is self._restart
         best.set_weights(self._best_weights if is_running else self._champion_weights)
         return best

@@ -84,13 +84,6 @@ class TrainingConfig(Config):
             values["clip_value"] = None
         return values
 
-    @property
-    def planned_updates(self) -> int:
-        """After how many updates the search ends if nothing ends it sooner."""
-        if has_memory(self.model):
-            return self.updates
-        return min(self.updates, self.population * self.lifetime)
-
     def architecture(self, symbols: int) -> Architecture:
         return dataclasses.replace(
             super().architecture(symbols),

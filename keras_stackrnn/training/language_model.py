@@ -1,6 +1,5 @@
 """The training of a language model: epochs over a text, and the best weights on validation."""
 
-import dataclasses
 import math
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.perplexity import PerplexityMeter, perplexity
 from keras_stackrnn.training.centring import Centring
 from keras_stackrnn.training.language_config import LanguageModelConfig
+from keras_stackrnn.training.language_status import LanguageStatus
 from keras_stackrnn.training.language_step import LanguageStep
 from keras_stackrnn.training.noising import Noising
 from keras_stackrnn.training.text_windows import TextWindows
@@ -31,19 +31,6 @@ class TrainingText(NamedTuple):
     @classmethod
     def of(cls, corpus: Corpus) -> "TrainingText":
         return cls(corpus.vocabulary, corpus.train, corpus.validation, corpus.end_of_line)
-
-
-@dataclasses.dataclass(frozen=True)
-class LanguageStatus:
-    """Where a training stands; the training text's perplexity is that of the epoch so far."""
-
-    updates: int
-    symbols: int
-    epoch: int
-    learning_rate: float
-    train_perplexity: float
-    validation_perplexity: float
-    best_perplexity: float
 
 
 class LanguageModelTraining:

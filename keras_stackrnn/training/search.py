@@ -19,95 +19,14 @@ from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.training import population, population_state
 from keras_stackrnn.training.conversion import to_keras
 from keras_stackrnn.training.curriculum import lessons
-from keras_stackrnn.training.exam import UNGRADED, Exam, Grade
+from keras_stackrnn.training.exam import UNGRADED, Exam
+from keras_stackrnn.training.replica import Replica, Scores
+from keras_stackrnn.training.search_status import SearchStatus
 
-
-@dataclasses.dataclass(frozen=True)
-class Status:
-    """Where a search stands; accuracies and entropy are the best replica's on validation."""
-
-    updates: int
-    symbols: int
-    n_range: tuple[int, int]
-    alive: int
-    solved: int
-    best_entropy: float
-    soft_accuracy: float
-    rounded_accuracy: float
-
-
-@dataclasses.dataclass(frozen=True)
-class Scores:
-    """What a validation found of one replica, soft and rounded."""
-
-    soft_accuracy: float
-    soft_entropy: float
-    soft_confidence: float
-    rounded_accuracy: float
-    rounded_entropy: float
-    rounded_confidence: float
-
-    @property
-    def solved(self) -> bool:
-        return self.soft_accuracy == 1 and self.rounded_accuracy == 1
-
-    def rank(self) -> tuple[float, ...]:
-        """Higher is better: first the sequences that are right both ways, then how sure the model
-        is of the symbol that it is least sure of. A memory that blurs shows there before it errs.
-        """
-        accuracy = min(self.soft_accuracy, self.rounded_accuracy)
-        return (
-            accuracy,
-            min(self.soft_confidence, self.rounded_confidence),
-            -max(self.soft_entropy, self.rounded_entropy),
-        )
-
-
-# Windows that a lesson has to go well for: a single one can be luck.
-_WINDOWS_OF_MASTERY = 4
 # So many of the replicas have heirs in the places of as many others.
 _LEADING_SHARE = 0.2
-# A lead in accuracy that counts within the same lesson.
-_FAR_AHEAD = 0.2
 # Standard deviation of the logarithm of an heir's learning rate around that of whom it follows.
 _RATE_SPREAD = 0.4
-
-NEVER = Scores(0.0, float("inf"), 0.0, 0.0, float("inf"), 0.0)
-
-
-@dataclasses.dataclass
-class _Replica:
-    """One restart: its seed, its lesson, its age in updates, and the best of its life so far."""
-
-    seed: int
-    heir_of: int | None = None  # the seed of the replica that it goes on from
-    rate: float = 1.0  # of the usual learning rate
-    lesson: int = 0
-    lately: list[float] = dataclasses.field(default_factory=list)  # shares of symbols right
-    age: int = 0
-    latest: Scores = NEVER
-    best: Scores = NEVER
-    best_age: int = 0
-    grade: Grade = UNGRADED
-    halvings: int = 0
-    outcome: str = "alive"
-
-    def comes_on(self, share: float, mastery: float) -> bool:
-        """Notes how the last window went; whether the lesson is mastered now."""
-        self.lately = [*self.lately, share][-_WINDOWS_OF_MASTERY:]
-        return len(self.lately) == _WINDOWS_OF_MASTERY and np.mean(self.lately) >= mastery
-
-    def rank(self) -> tuple:
-        """Higher is better: first the sequences that are right, then the exam, then how sure."""
-        accuracy, *further = self.best.rank()
-        return accuracy, *self.grade.rank(), *further
-
-    def progress(self) -> tuple:
-        return self.lesson, *self.latest.rank()
-
-    def is_far_ahead_of(self, other: "_Replica") -> bool:
-        lead = self.latest.rank()[0] - other.latest.rank()[0]
-        return self.lesson > other.lesson or lead > _FAR_AHEAD
 
 
 class Search:
@@ -140,21 +59,26 @@ class Search:
             rows = data.exam(config.exam_sequences)
             self._exam = Exam(self._trainer.validate, rows, config.exam_confidence)
         self._replicas = [self._new_replica(i) for i in range(config.population)]
-        self._ended: list[_Replica] = []
+        self._ended: list[Replica] = []
         self._updates = 0
         self._state = population_state.new_state(
             self._architecture,
             [replica.seed for replica in self._replicas],
             config.initial_scale,
         )
-        # The weights that `_Replica.best` belongs to, and those of the best one that has ended.
+        # The weights that `Replica.best` belongs to, and those of the best one that has ended.
         self._best_weights = {name: w.numpy() for name, w in self._state.weights.items()}
-        self._champion = _Replica(seed=-1)
+        self._champion = Replica(seed=-1)
         self._champion_weights = {name: w[0].copy() for name, w in self._best_weights.items()}
 
     @property
     def done(self) -> bool:
         return self._updates >= self.config.updates or self._solved() >= self.config.wanted
+
+    @property
+    def planned_updates(self) -> int:
+        """After how many updates it ends if nothing ends it sooner."""
+        return self.config.updates
 
     def advance(self) -> None:
         """One round: the updates up to the next validation, the validation, the replacements."""
@@ -168,10 +92,10 @@ class Search:
             if every is not None and self._updates % every < self.config.updates_a_round:
                 self._inherit()
 
-    def status(self) -> Status:
+    def status(self) -> SearchStatus:
         best = self._best().best
         furthest = self._lessons[max(replica.lesson for replica in self._replicas)]
-        return Status(
+        return SearchStatus(
             updates=self._updates,
             symbols=self._updates * self.config.lanes * self.config.window * len(self._replicas),
             n_range=(self._pattern.smallest_n, furthest.largest_n),
@@ -182,14 +106,14 @@ class Search:
             rounded_accuracy=best.rounded_accuracy,
         )
 
-    def best_model(self) -> NextSymbolModel:
+    def best_model(self, rounding: bool = False) -> NextSymbolModel:
         """The best replica so far as a Keras model, its memory unbounded."""
         best = self._best()
         weights = self._champion_weights
         if best in self._replicas:
             place = self._replicas.index(best)
             weights = {name: weight[place] for name, weight in self._best_weights.items()}
-        return to_keras(self._architecture, weights, self._pattern)
+        return to_keras(self._architecture, weights, self._pattern, rounding)
 
     def restarts(self) -> list[dict]:
         """Every replica that was ever started: its seed, scores and outcome."""
@@ -240,19 +164,19 @@ class Search:
         self._champion_weights = group("champion", np.array)
         self._updates = meta["updates"]
         self._stream = type(self._stream).from_state(meta["stream"])
-        self._replicas = [_replica_from(values) for values in meta["replicas"]]
-        self._ended = [_replica_from(values) for values in meta["ended"]]
-        self._champion = _replica_from(meta["champion"])
+        self._replicas = [Replica.from_json(values) for values in meta["replicas"]]
+        self._ended = [Replica.from_json(values) for values in meta["ended"]]
+        self._champion = Replica.from_json(meta["champion"])
 
-    def _new_replica(self, number: int) -> _Replica:
+    def _new_replica(self, number: int) -> Replica:
         """The replica that is started as number `number`."""
-        return _Replica((self.config.seed * 100_003 + number) % 2**31)
+        return Replica((self.config.seed * 100_003 + number) % 2**31)
 
     def _solved(self) -> int:
         return sum(replica.outcome == "solved" for replica in self._ended)
 
-    def _best(self) -> _Replica:
-        return max([self._champion, *self._replicas], key=_Replica.rank)
+    def _best(self) -> Replica:
+        return max([self._champion, *self._replicas], key=Replica.rank)
 
     def _read_episode(self) -> None:
         """Windows of sequences that follow one another, begun with empty memories; and then, for
@@ -284,7 +208,7 @@ class Search:
             if masters_it and replica.lesson < len(self._lessons) - 1:
                 replica.lesson, replica.lately = replica.lesson + 1, []
 
-    def _learning_rate(self, replica: _Replica, ahead: int) -> float:
+    def _learning_rate(self, replica: Replica, ahead: int) -> float:
         """That of a replica after `ahead` further updates: with Adam constant for most of a life,
         then falling to a twentieth; with SGD as the paper has it, halved whenever validation does
         not improve."""
@@ -321,7 +245,7 @@ class Search:
             return scores.soft_entropy < best.soft_entropy
         return scores.rank() > best.rank()
 
-    def _alive(self) -> list[_Replica]:
+    def _alive(self) -> list[Replica]:
         return [replica for replica in self._replicas if replica.outcome == "alive"]
 
     def _end_replicas(self) -> None:
@@ -389,7 +313,7 @@ class Search:
         self._state = population_state.take(self._state, sources)
         self._best_weights = {name: w[sources] for name, w in self._best_weights.items()}
 
-    def _outcome(self, replica: _Replica) -> str:
+    def _outcome(self, replica: Replica) -> str:
         if replica.age >= self.config.lifetime:
             if not replica.best.solved:
                 return "not solved"
@@ -398,8 +322,3 @@ class Search:
         if replica.age >= self.config.lifetime / 2 and accuracy < self.config.hopeless_below:
             return "hopeless"
         return "alive"
-
-
-def _replica_from(values: dict) -> _Replica:
-    scores = {name: Scores(**values[name]) for name in ("latest", "best")}
-    return _Replica(**{**values, **scores, "grade": Grade(**values["grade"])})
