@@ -6,14 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_stackrnn.datasets.penn_treebank import Builder
-from keras_stackrnn.datasets.penn_treebank import corpus as treebank
-from keras_stackrnn.datasets.penn_treebank.corpus import END_OF_LINE, UNKNOWN
-from keras_stackrnn.datasets.penn_treebank.source import ARCHIVE, CorpusError, read_files
+from keras_stackrnn import text_symbols
+from keras_stackrnn.text_symbols import END_OF_LINE, UNKNOWN
 
 LEVELS = ("word", "char")
 
-_SPLIT = {"word": treebank.split_into_words, "char": treebank.split_into_characters}
+_SPLIT = {"word": text_symbols.split_into_words, "char": text_symbols.split_into_characters}
 # Of a text without validation text of its own, the last tenth is that.
 _VALIDATION_SHARE = 10
 
@@ -80,7 +78,7 @@ class Corpus:
         return self._ids[END_OF_LINE]
 
     def _make_vocabulary(self, lines: list[str], size: int) -> list[str]:
-        symbols = treebank.make_vocabulary(lines, self._split)
+        symbols = text_symbols.make_vocabulary(lines, self._split)
         if self.level == "char":
             return symbols
         if UNKNOWN not in symbols:
@@ -109,13 +107,18 @@ class Corpus:
                         f"The {name} has the character {symbol!r}, which is nowhere in the text "
                         "to learn from: expected the same characters in both."
                     )
-            return treebank.encode(symbols, self._ids)
+            return text_symbols.encode(symbols, self._ids)
         known = (symbol if symbol in self._ids else UNKNOWN for symbol in symbols)
-        return treebank.encode(known, self._ids)
+        return text_symbols.encode(known, self._ids)
 
 
 def penn_treebank(manual_dir: str | os.PathLike | None, level: str = "word") -> Corpus:
     """Penn Treebank from a folder with its three files, or with the archive that holds them."""
+    # Its checksums are with its dataset, and so is TFDS, which nothing else here has use for.
+    from keras_stackrnn.datasets.penn_treebank import Builder
+    from keras_stackrnn.datasets.penn_treebank import corpus as treebank
+    from keras_stackrnn.datasets.penn_treebank.source import ARCHIVE, CorpusError, read_files
+
     where = f"the three files {', '.join(treebank.FILE_OF_SPLIT.values())}, or {ARCHIVE}"
     if manual_dir is None:
         raise ValueError(f"manual_dir is missing: expected a folder with {where}.")

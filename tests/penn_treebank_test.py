@@ -15,6 +15,7 @@ from unittest import mock
 import pytest
 import tensorflow_datasets as tfds
 
+from keras_stackrnn import text_symbols
 from keras_stackrnn.datasets import __main__ as command_line
 from keras_stackrnn.datasets import penn_treebank
 from keras_stackrnn.datasets.penn_treebank import corpus, source
@@ -102,16 +103,16 @@ def test_lines_of_a_file():
 
 
 def test_symbols_of_a_line():
-    assert corpus.split_into_words("a <unk>") == ["a", "<unk>", "<eos>"]
-    assert corpus.split_into_characters("a <unk>") == [*"a <unk>", "<eos>"]
+    assert text_symbols.split_into_words("a <unk>") == ["a", "<unk>", "<eos>"]
+    assert text_symbols.split_into_characters("a <unk>") == [*"a <unk>", "<eos>"]
 
 
 def test_vocabulary_is_by_frequency_with_unk_first():
     lines = ["b a a", "<unk> a c"]
-    assert corpus.make_vocabulary(lines, corpus.split_into_words) == [
+    assert text_symbols.make_vocabulary(lines, text_symbols.split_into_words) == [
         *("<unk>", "a", "<eos>", "b", "c")
     ]
-    assert corpus.make_vocabulary(["ab a"], corpus.split_into_characters) == [
+    assert text_symbols.make_vocabulary(["ab a"], text_symbols.split_into_characters) == [
         "a",
         " ",
         "<eos>",
@@ -312,7 +313,7 @@ def test_the_real_corpus_has_the_known_figures(config, vocabulary_size, tokens):
         for split, each in lines.items()
     }
     assert {split: count.total() for split, count in counts.items()} == tokens
-    vocabulary = corpus.make_vocabulary(lines["train"], split_line)
+    vocabulary = text_symbols.make_vocabulary(lines["train"], split_line)
     assert len(vocabulary) == len(set(vocabulary)) == vocabulary_size
     assert "<eos>" in vocabulary
     assert all(set(count) <= set(vocabulary) for count in counts.values())

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow_datasets.public_api as tfds
 from etils import epath
 
+from keras_stackrnn import text_symbols
 from keras_stackrnn.datasets.penn_treebank import corpus, source
 
 
@@ -36,12 +37,12 @@ class Builder(tfds.core.GeneratorBasedBuilder):
         SymbolConfig(
             name="word",
             description="Words: 10,000 of them, `<unk>` and `<eos>` included.",
-            split=corpus.split_into_words,
+            split=text_symbols.split_into_words,
         ),
         SymbolConfig(
             name="char",
             description="Characters of the words and of the spaces between them, and `<eos>`.",
-            split=corpus.split_into_characters,
+            split=text_symbols.split_into_characters,
         ),
     ]
     MANUAL_DOWNLOAD_INSTRUCTIONS = source.INSTRUCTIONS
@@ -70,14 +71,14 @@ class Builder(tfds.core.GeneratorBasedBuilder):
         lines = {
             split: corpus.read_lines(contents[name]) for split, name in corpus.FILE_OF_SPLIT.items()
         }
-        vocabulary = corpus.make_vocabulary(lines["train"], self.builder_config.split)
+        vocabulary = text_symbols.make_vocabulary(lines["train"], self.builder_config.split)
         self.info.metadata["vocabulary"] = vocabulary
         ids = {symbol: token for token, symbol in enumerate(vocabulary)}
         return {split: self._generate_examples(lines[split], ids) for split in lines}
 
     def _generate_examples(self, lines: list[str], ids: dict[str, int]):
         for number, line in enumerate(lines):
-            tokens = corpus.encode(self.builder_config.split(line), ids)
+            tokens = text_symbols.encode(self.builder_config.split(line), ids)
             yield number, {"text": line, "tokens": tokens}
 
 
