@@ -8,9 +8,9 @@ from test_case import raises_only
 from training_case import REPOSITORY, tiny_config
 
 from keras_stackrnn import patterns
-from keras_stackrnn.patterns import draw_key
+from keras_stackrnn.patterns import FIRST_TEST_N, draw_key
 from keras_stackrnn.training.baselines import BaselineSearch
-from keras_stackrnn.training.data import FIRST_TEST_N, ShortPattern, TrainingData
+from keras_stackrnn.training.data import ShortPattern, TrainingData
 
 TOO_LONG = "n from 20 up is for tests and cannot be trained or validated on, got 20."
 

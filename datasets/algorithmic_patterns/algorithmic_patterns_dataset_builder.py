@@ -25,8 +25,8 @@ class PatternConfig(tfds.core.BuilderConfig):
 
     pattern: str = ""
     sequences_per_n: int = 200
-    largest_training_n: int = 19
-    largest_test_n: int = 60
+    largest_training_n: int = patterns.LARGEST_TRAINING_N
+    largest_test_n: int = patterns.LARGEST_TEST_N
 
     def __post_init__(self):
         self.pattern = self.pattern or self.name

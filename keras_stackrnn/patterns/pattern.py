@@ -11,6 +11,7 @@ import numpy as np
 
 from keras_stackrnn.patterns.draws import Draw, draw_key
 from keras_stackrnn.patterns.parsing import parse
+from keras_stackrnn.patterns.sizes import LARGEST_TEST_N, LARGEST_TRAINING_N
 
 
 class Sequence(NamedTuple):
@@ -103,6 +104,16 @@ class Pattern:
                 f"The smallest n of {self.name!r} must be 1 or more, got {self.smallest_n}."
             )
 
+    @property
+    def train_sizes(self) -> range:
+        """The n that may be learned from and validated on."""
+        return range(self.smallest_n, LARGEST_TRAINING_N + 1)
+
+    @property
+    def test_sizes(self) -> range:
+        """The n that are tested at the end."""
+        return range(self.smallest_n, LARGEST_TEST_N + 1)
+
     def sample(self, n: int, split: str, index: int) -> Sequence:
         """Sequence number `index` for n in a split: the same one always and everywhere."""
         return self.sequence(n, Draw(draw_key(self.name, split, n, index)))
@@ -124,6 +135,7 @@ class Pattern:
     def batch(self, n: np.ndarray, keys: np.ndarray, limits: np.ndarray | None = None) -> Batch:
         """`sequence(n, Draw(key), limit)` for arrays of n, of keys (uint64) and of limits."""
         self.check_n(int(n.min()))
+        self.check_n(int(n.max()))
         self.check_limit(None if limits is None else int(limits.min()))
         columns = (n, keys) if limits is None else (n, keys, limits)
         if self.generate_batch is not None:

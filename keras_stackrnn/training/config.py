@@ -8,7 +8,6 @@ from keras_stackrnn.models import has_memory
 from keras_stackrnn.training import recipes
 from keras_stackrnn.training.architecture import Architecture
 from keras_stackrnn.training.config_base import Config, value
-from keras_stackrnn.training.data import FIRST_TEST_N
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -31,7 +30,9 @@ class TrainingConfig(Config):
     rounding: bool = value("Whether the finished model takes the most probable action alone.")
 
     # What it reads.
-    max_n: int = value(f"Largest n to train and validate on; from {FIRST_TEST_N} up is for tests.")
+    max_n: int = value(
+        f"Largest n to train and validate on; from {patterns.FIRST_TEST_N} up is for tests."
+    )
     episode: int = value(
         "Windows of a lane that follow one another before it begins anew, empty.", above=0
     )
@@ -113,10 +114,11 @@ class TrainingConfig(Config):
 
     def _check_n(self):
         pattern = patterns.get(self.task)
-        if not pattern.smallest_n <= self.max_n < FIRST_TEST_N:
+        if self.max_n not in pattern.train_sizes:
             raise ValueError(
                 f"max_n must be from {pattern.smallest_n}, the smallest n of {self.task!r}, to "
-                f"{FIRST_TEST_N - 1}, because longer sequences are for tests, got {self.max_n}."
+                f"{patterns.LARGEST_TRAINING_N}, because longer sequences are for tests, "
+                f"got {self.max_n}."
             )
 
     def _check_memory_search(self):

@@ -7,18 +7,14 @@ anything, by no mistake.
 
 import dataclasses
 
-import numpy as np
-
 from keras_stackrnn import patterns
 from keras_stackrnn.evaluation import Row, row_of, stack_rows
 from keras_stackrnn.training.streams import Stream
 
-FIRST_TEST_N = 20
-
 
 @dataclasses.dataclass(frozen=True)
 class ShortPattern(patterns.Pattern):
-    """A pattern without its test: it refuses n from `FIRST_TEST_N` up and the split `"test"`."""
+    """A pattern without its test: it refuses n beyond its `train_sizes` and the split `"test"`."""
 
     @classmethod
     def of(cls, name: str) -> "ShortPattern":
@@ -28,15 +24,11 @@ class ShortPattern(patterns.Pattern):
 
     def check_n(self, n: int) -> None:
         super().check_n(n)
-        if n >= FIRST_TEST_N:
+        if n >= patterns.FIRST_TEST_N:
             raise ValueError(
-                f"n from {FIRST_TEST_N} up is for tests and cannot be trained or validated on, "
-                f"got {n}."
+                f"n from {patterns.FIRST_TEST_N} up is for tests and cannot be trained or validated "
+                f"on, got {n}."
             )
-
-    def batch(self, n, keys, limits=None) -> patterns.Batch:
-        self.check_n(int(n.max()))
-        return super().batch(n, keys, limits)
 
     def sample(self, n: int, split: str, index: int) -> patterns.Sequence:
         if split == "test":
@@ -50,12 +42,6 @@ class ShortStream(Stream):
     @classmethod
     def from_state(cls, state: dict) -> "ShortStream":
         return super().from_state({**state, "pattern": ShortPattern.of(state["pattern"])})
-
-    def set_range(
-        self, smallest: int, largest: int | list[int], limit: int | list[int] | None = None
-    ) -> None:
-        self.pattern.check_n(int(np.max(largest)))
-        super().set_range(smallest, largest, limit)
 
 
 class TrainingData:

@@ -13,7 +13,6 @@ from keras_stackrnn.training.data import TrainingData
 from keras_stackrnn.training.run_folder import PLOT, TRACE
 from keras_stackrnn.training.search import Search
 
-LARGEST_TEST_N = 60
 _FAR_N = (200, 1000)
 _LONGEST_SEQUENCE = 8192
 _TRACED_N = 6
@@ -27,7 +26,7 @@ class PatternTask:
         say: Is told in words what takes long.
     """
 
-    evaluating = f"Evaluating the best on n up to {LARGEST_TEST_N}."
+    evaluating = f"Evaluating the best on n up to {patterns.LARGEST_TEST_N}."
 
     def __init__(self, config: TrainingConfig, say: Callable[[str], None]):
         self._config = config
@@ -62,12 +61,11 @@ class PatternTask:
 
     def evaluate(self, model: NextSymbolModel, check: Callable[[], None]) -> dict:
         """Soft, rounded, and rounded on sequences that are longer by far."""
-        n_values = range(self._pattern.smallest_n, LARGEST_TEST_N + 1)
-        soft = evaluate(_as(model, rounding=False), self._pattern, n_values)
+        soft = evaluate(_as(model, rounding=False), self._pattern, self._pattern.test_sizes)
         check()
         return {
             "soft": _scores(soft),
-            "rounded": self._evaluate_rounded(model, n_values, check) if self._has_memory else None,
+            "rounded": self._evaluate_rounded(model, check) if self._has_memory else None,
             "restarts": self._search.restarts(),
         }
 
@@ -82,9 +80,9 @@ class PatternTask:
         drawn = (PLOT, TRACE) if self._has_memory else (PLOT,)
         return closing_words.of_pattern(self._config, evaluation, *drawn)
 
-    def _evaluate_rounded(self, model, n_values: range, check: Callable[[], None]) -> dict:
+    def _evaluate_rounded(self, model, check: Callable[[], None]) -> dict:
         model = _as(model, rounding=True)
-        rounded = evaluate(model, self._pattern, n_values, rounding=True)
+        rounded = evaluate(model, self._pattern, self._pattern.test_sizes, rounding=True)
         check()
         lengths = {n: len(self._pattern.sample(n, "test", 0).text) for n in _FAR_N}
         far = [n for n, length in lengths.items() if length <= _LONGEST_SEQUENCE]

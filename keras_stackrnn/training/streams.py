@@ -8,7 +8,6 @@ import numpy as np
 from keras_stackrnn import patterns
 from keras_stackrnn.patterns import draws
 
-_LARGEST_TRAINING_N = 19
 _SYMBOLS_A_BLOCK = 2**17
 
 
@@ -109,7 +108,8 @@ class Stream:
         # Symbols of a lane to make at once: the more, the longer the stream flows undisturbed.
         self._ahead = 0
         self._sequences_a_block = 8
-        self.set_range(*(n_range or (self.pattern.smallest_n, _LARGEST_TRAINING_N)), limit)
+        usual = (self.pattern.smallest_n, patterns.LARGEST_TRAINING_N)
+        self.set_range(*(n_range or usual), limit)
 
     def next_windows(self, count: int = 1) -> Windows:
         """The next `count` windows of every lane."""
@@ -152,6 +152,7 @@ class Stream:
             raise ValueError(
                 f"The largest n must not be below the smallest, got {smallest} to {largest}."
             )
+        self.pattern.check_n(int(np.max(largest)))
         self._start_block_here()
         self._ahead = 0
         self.n_range = (smallest, largest)
