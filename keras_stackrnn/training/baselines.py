@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_stackrnn.models import NextSymbolModel
+from keras_stackrnn.training import keras_state
 from keras_stackrnn.training.config import TrainingConfig
 from keras_stackrnn.training.data import TrainingData
 from keras_stackrnn.training.search_status import SearchStatus
@@ -131,7 +132,6 @@ class BaselineSearch:
             "best": self._best_weights,
             "champion": self._champion_weights,
         }
-        arrays = {f"{name}/{i}": a for name, group in groups.items() for i, a in enumerate(group)}
         meta = {
             "updates": self._updates,
             "stream": self._stream.state(),
@@ -139,18 +139,13 @@ class BaselineSearch:
             "ended": [dataclasses.asdict(restart) for restart in self._ended],
             "champion": self._champion and self._ended.index(self._champion),
         }
-        return arrays, meta
+        return keras_state.numbered(groups), meta
 
     def restore(self, arrays: dict[str, np.ndarray], meta: dict) -> None:
         """Continues from a `state()`."""
-
-        def group(name):
-            size = sum(key.startswith(f"{name}/") for key in arrays)
-            return [arrays[f"{name}/{i}"] for i in range(size)]
-
-        self._step.assign(group("step"))
-        self._best_weights = group("best")
-        self._champion_weights = group("champion")
+        self._step.assign(keras_state.group_of(arrays, "step"))
+        self._best_weights = keras_state.group_of(arrays, "best")
+        self._champion_weights = keras_state.group_of(arrays, "champion")
         self._updates = meta["updates"]
         self._stream = type(self._stream).from_state(meta["stream"])
         self._ended = [_Restart(**values) for values in meta["ended"]]
@@ -162,7 +157,7 @@ class BaselineSearch:
     def _begin_restart(self) -> None:
         seed = (self.config.seed * 100_003 + len(self._ended)) % 2**31
         self._restart = _Restart(seed, self.config.learning_rate)
-        self._best_weights = _initial_weights(self._model, seed)
+        self._best_weights = keras_state.initial_weights(self._model, seed)
         self._step.begin(self._best_weights)
 
     def _end_restart(self) -> None:
@@ -213,11 +208,9 @@ class _Step:
             keras.layers.RNN(layer.cell, return_sequences=True, return_state=True)
             for layer in model.recurrent
         ]
-        optimizer = {"adam": keras.optimizers.Adam, "sgd": keras.optimizers.SGD}[config.optimizer]
-        self.optimizer = optimizer(
-            config.learning_rate, global_clipnorm=config.clip_norm, clipvalue=config.clip_value
+        self.optimizer = keras_state.optimizer_for(
+            model, config.optimizer, config.learning_rate, config.clip_norm, config.clip_value
         )
-        self.optimizer.build(model.trainable_variables)
         self._first_values = [variable.numpy() for variable in self.optimizer.variables]
         self._states = self._no_states(config.lanes)
         self._update = tf.function(self._take_update, autograph=False, jit_compile=True)
@@ -242,16 +235,13 @@ class _Step:
         return float(accuracy), float(entropy)
 
     def arrays(self) -> list[np.ndarray]:
-        optimizer = [variable.numpy() for variable in self.optimizer.variables]
-        states = [state.numpy() for state in tf.nest.flatten(self._states)]
-        return [*self._model.get_weights(), *optimizer, *states]
+        return keras_state.to_arrays(self._variables(), self._states)
 
     def assign(self, arrays: list[np.ndarray]) -> None:
-        variables = [*self._model.weights, *self.optimizer.variables]
-        for variable, array in zip(variables, arrays, strict=False):
-            variable.assign(array)
-        states = [tf.constant(array) for array in arrays[len(variables) :]]
-        self._states = tf.nest.pack_sequence_as(self._states, states)
+        self._states = keras_state.assign(self._variables(), self._states, arrays)
+
+    def _variables(self) -> list:
+        return [*self._model.weights, *self.optimizer.variables]
 
     def _no_states(self, rows: int) -> list[list[tf.Tensor]]:
         return [layer.get_initial_state(rows) for layer in self._layers]
@@ -287,16 +277,3 @@ class _Step:
 
 def _entropies(logits, targets):
     return tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)
-
-
-def _initial_weights(model: NextSymbolModel, seed: int) -> list[np.ndarray]:
-    """Keras' usual initial weights, but all from one seed."""
-
-    def fresh(number, weight):
-        if weight.name == "bias":
-            return model.get_weights()[number]
-        kind = "Orthogonal" if weight.name == "recurrent_kernel" else "GlorotUniform"
-        initializer = getattr(keras.initializers, kind)(seed=seed + number)
-        return keras.ops.convert_to_numpy(initializer(weight.shape))
-
-    return [fresh(number, weight) for number, weight in enumerate(model.weights)]

@@ -26,8 +26,8 @@ class ShortPattern(patterns.Pattern):
         super().check_n(n)
         if n >= patterns.FIRST_TEST_N:
             raise ValueError(
-                f"n from {patterns.FIRST_TEST_N} up is for tests and cannot be trained or validated "
-                f"on, got {n}."
+                f"n from {patterns.FIRST_TEST_N} up is for tests and cannot be trained or "
+                f"validated on, got {n}."
             )
 
     def sample(self, n: int, split: str, index: int) -> patterns.Sequence:

@@ -3,12 +3,12 @@
 import math
 from typing import NamedTuple
 
-import keras
 import numpy as np
 
 from keras_stackrnn.corpus import Corpus
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.perplexity import PerplexityMeter, perplexity
+from keras_stackrnn.training import keras_state
 from keras_stackrnn.training.centring import Centring
 from keras_stackrnn.training.language_config import LanguageModelConfig
 from keras_stackrnn.training.language_status import LanguageStatus
@@ -125,24 +125,18 @@ class LanguageModelTraining:
     def state(self) -> tuple[dict[str, np.ndarray], dict]:
         """Everything, as arrays and as plain values: `restore` continues exactly from there."""
         groups = {"step": self._step.arrays(), "best": self._best_weights}
-        arrays = {f"{name}/{i}": a for name, group in groups.items() for i, a in enumerate(group)}
         meta = {
             "updates": self._updates,
             "entropy": self._entropy,
             "epochs": self._epochs,
             "best": self._best,
         }
-        return arrays, meta
+        return keras_state.numbered(groups), meta
 
     def restore(self, arrays: dict[str, np.ndarray], meta: dict) -> None:
         """Continues from a `state()`."""
-
-        def group(name):
-            size = sum(key.startswith(f"{name}/") for key in arrays)
-            return [arrays[f"{name}/{i}"] for i in range(size)]
-
-        self._step.assign(group("step"))
-        self._best_weights = group("best")
+        self._step.assign(keras_state.group_of(arrays, "step"))
+        self._best_weights = keras_state.group_of(arrays, "best")
         self._updates = meta["updates"]
         self._entropy = meta["entropy"]
         self._epochs = meta["epochs"]
@@ -171,19 +165,14 @@ class LanguageModelTraining:
 
 
 def _initial_weights(model: NextSymbolModel, config: LanguageModelConfig) -> list[np.ndarray]:
-    """Keras' usual initial weights, but all from one seed, and scaled."""
+    """Keras' usual ones, scaled; and NO-OP's bias."""
 
-    def fresh(number, weight, usual):
+    def changed(weight, usual):
         if weight.name == "action_bias" and config.no_op:
             others = usual[: -config.memories]  # NO-OP is the last action
             return np.append(others, np.full(config.memories, config.no_op_bias, usual.dtype))
-        if weight.name.endswith("bias"):
-            return usual
-        kind = {"recurrent_kernel": "Orthogonal", "embeddings": "RandomUniform"}
-        initializer = getattr(keras.initializers, kind.get(weight.name, "GlorotUniform"))
-        is_output = weight is model.output_layer.kernel
-        values = initializer(seed=config.seed + number)(weight.shape)
-        return keras.ops.convert_to_numpy(values) * (1 if is_output else config.initial_scale)
+        is_scaled = not weight.name.endswith("bias") and weight is not model.output_layer.kernel
+        return config.initial_scale * usual if is_scaled else usual
 
-    pairs = zip(model.weights, model.get_weights(), strict=True)
-    return [fresh(number, *pair) for number, pair in enumerate(pairs)]
+    usual = keras_state.initial_weights(model, config.seed)
+    return [changed(*pair) for pair in zip(model.weights, usual, strict=True)]

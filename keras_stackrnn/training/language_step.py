@@ -1,16 +1,14 @@
 """One update of a language model: a window through the layers and the softmax, compiled."""
 
-import keras
 import numpy as np
 import tensorflow as tf
 
 from keras_stackrnn.explicit_state import ExplicitStateLayers
 from keras_stackrnn.models import NextSymbolModel
+from keras_stackrnn.training import keras_state
 from keras_stackrnn.training.blockwise_cross_entropy import blockwise_cross_entropy
 from keras_stackrnn.training.centring import Centring
 from keras_stackrnn.training.language_config import LanguageModelConfig
-
-_OPTIMIZERS = {"adam": keras.optimizers.Adam, "sgd": keras.optimizers.SGD}
 
 
 class LanguageStep:
@@ -26,10 +24,9 @@ class LanguageStep:
         self._config = config
         self._layers = ExplicitStateLayers(model)
         self._centring = Centring(model) if config.centred else None
-        self._optimizer = _OPTIMIZERS[config.optimizer](
-            config.learning_rate, global_clipnorm=config.clip_norm
+        self._optimizer = keras_state.optimizer_for(
+            model, config.optimizer, config.learning_rate, config.clip_norm
         )
-        self._optimizer.build(model.trainable_variables)
         self._averages = []
         if config.averaging:
             self._averages = [tf.Variable(w.value, trainable=False) for w in model.weights]
@@ -67,16 +64,11 @@ class LanguageStep:
 
     def arrays(self) -> list[np.ndarray]:
         """All that an update changes."""
-        states = tf.nest.flatten(self._states)
-        return [keras.ops.convert_to_numpy(each) for each in (*self._variables(), *states)]
+        return keras_state.to_arrays(self._variables(), self._states)
 
     def assign(self, arrays: list[np.ndarray]) -> None:
         """Goes on from `arrays()`."""
-        variables = self._variables()
-        for variable, array in zip(variables, arrays, strict=False):
-            variable.assign(array)
-        states = [tf.constant(array) for array in arrays[len(variables) :]]
-        self._states = tf.nest.pack_sequence_as(self._states, states)
+        self._states = keras_state.assign(self._variables(), self._states, arrays)
 
     def _variables(self):
         return [*self._model.weights, *self._optimizer.variables, *self._averages]
