@@ -1,0 +1,48 @@
+"""Runs that an earlier version began go on: the folders in `old_runs` were left by one of them."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from language_case import write_texts
+
+from keras_stackrnn.training import run_folder
+from keras_stackrnn.training.checkpoints import Checkpoints
+from keras_stackrnn.training.language_task import LanguageTask
+from keras_stackrnn.training.metrics import Metrics
+from keras_stackrnn.training.pattern_task import PatternTask
+
+OLD_RUNS = Path(__file__).parent / "old_runs"
+
+
+@pytest.mark.parametrize(
+    ("name", "task"), [("stack", PatternTask), ("rnn", PatternTask), ("text", LanguageTask)]
+)
+def test_old_runs_go_on(name, task, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_texts(Path("."))
+    folder = Path(shutil.copytree(OLD_RUNS / name, name))
+    written = json.loads((folder / "config.json").read_text())
+    checkpoint = Checkpoints(folder / run_folder.CHECKPOINTS).load()
+
+    config = run_folder.read_config(folder)
+    search = task(config, print).search()
+    search.restore(checkpoint.arrays, checkpoint.meta["search"])
+    metrics = Metrics(folder, search.status())
+    metrics.add(search.status(), 9.0)
+    metrics.close()
+
+    assert config.to_json() == written["config"]
+    arrays, meta = search.state()
+    assert json.loads(json.dumps(meta)) == checkpoint.meta["search"]
+    assert arrays.keys() == checkpoint.arrays.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, checkpoint.arrays[name], err_msg=name)
+    assert any(np.any(weights) for weights in search.best_model().get_weights())
+    before, after = ((each / "metrics.csv").read_text() for each in (OLD_RUNS / folder, folder))
+    assert after.startswith(before)
+    # The row that was there is the same as that of the status now, but for the seconds.
+    *_, last, again = after.splitlines()
+    assert last.partition(",")[2] == again.partition(",")[2]
