@@ -1,4 +1,8 @@
-"""Endless lanes of concatenated sequences, cut into windows of a fixed size."""
+"""Endless lanes of concatenated sequences, cut into windows of a fixed size.
+
+A lane is a row of a stream: what is read in it goes on from window to window. Lanes are read side
+by side, and share nothing but the model.
+"""
 
 import math
 from typing import NamedTuple

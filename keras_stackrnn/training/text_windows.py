@@ -1,4 +1,7 @@
-"""A text as windows: cut into equal lanes that are read side by side, window by window."""
+"""A text as windows: cut into equal lanes that are read side by side, window by window.
+
+What a lane is, streams.py says.
+"""
 
 import numpy as np
 
