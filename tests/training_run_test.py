@@ -150,13 +150,15 @@ def test_after_a_signal_a_full_disk_and_a_damaged_checkpoint_it_goes_on_exactly(
         RunError, match=r"No space left on device; when .* go on with: .* --resume$"
     ):
         train_quietly(config, resume=True)
-    (tmp_path / "partial-accuracy.png").unlink()
+    assert not os.path.lexists(tmp_path / "partial-accuracy.png")
+    (tmp_path / "partial-trace.png").write_text("half of it, by a process that was killed")
 
     last = max((tmp_path / CHECKPOINTS).iterdir())
     last.write_bytes(last.read_bytes()[:-100])
     with pytest.warns(RuntimeWarning, match="is damaged and is passed over"):
         train_quietly(config, resume=True)
     assert (tmp_path / "accuracy.png").stat().st_size > 0
+    assert not list(tmp_path.rglob("partial-*"))
     assert_same_arrays(weights_in(tmp_path), finished[0].model.get_weights())
 
 
@@ -203,7 +205,6 @@ def test_a_full_disk_is_said_in_a_sentence(tmp_path):
     config = tiny_config(tmp_path)
     with pytest.raises(RunError, match=r"^Cannot write .*config\.json: No space left on device$"):
         train_quietly(config)
-    (tmp_path / "partial-config.json").unlink()
     assert list(tmp_path.iterdir()) == []
 
 

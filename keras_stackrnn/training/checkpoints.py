@@ -8,16 +8,22 @@ import dataclasses
 import hashlib
 import io
 import json
+import re
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
 
-from keras_stackrnn.training.files import RunError, write_aside
+from keras_stackrnn.training.files import RunError, clear_partial, write_aside
 
 _MAGIC = b"keras_stackrnn checkpoint 1 "
 _META = "meta.json"
 _KEPT = 2
+# What NumPy and JSON raise of bytes that are something else.
+_NO_ARCHIVE = (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile)
+_PATTERN = "[0-9]*.checkpoint"
+_OUR_NAME = re.compile(r"[0-9]{8,18}\.checkpoint")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,12 +48,14 @@ class Checkpoints:
         """Saves a checkpoint, then removes all but the last two."""
         self.folder.mkdir(parents=True, exist_ok=True)
         paths = self._paths()
+        # After those that are no files, too, so that no name is in the way.
         number = _number(paths[-1]) + 1 if paths else 0
         content = _to_bytes(checkpoint)
         path = self.folder / f"{number:08d}.checkpoint"
         write_aside(path, lambda aside: aside.write_bytes(content))
-        for old in [*paths, path][:-_KEPT]:
+        for old in [*filter(Path.is_file, paths), path][:-_KEPT]:
             old.unlink()
+        clear_partial(self.folder, [_PATTERN])
 
     def load(self) -> Checkpoint:
         """The last checkpoint that is whole; damaged ones are passed over with a warning."""
@@ -58,7 +66,7 @@ class Checkpoints:
             )
         for path in reversed(paths):
             try:
-                return _from_bytes(path.read_bytes())
+                return _read(path)
             except ValueError as error:
                 warnings.warn(
                     f"The checkpoint {path} {error} and is passed over.", RuntimeWarning, 2
@@ -68,7 +76,8 @@ class Checkpoints:
         )
 
     def _paths(self) -> list[Path]:
-        return sorted(self.folder.glob("[0-9]*.checkpoint"), key=_number)
+        named = (path for path in self.folder.glob(_PATTERN) if _OUR_NAME.fullmatch(path.name))
+        return sorted(named, key=_number)
 
 
 def _number(path: Path) -> int:
@@ -83,13 +92,33 @@ def _to_bytes(checkpoint: Checkpoint) -> bytes:
     return _MAGIC + hashlib.sha256(content).hexdigest().encode() + b"\n" + content
 
 
+def _read(path: Path) -> Checkpoint:
+    """The checkpoint in a file; ValueError says what is wrong with it."""
+    if not path.is_file():
+        raise ValueError("is no file")
+    try:
+        return _from_bytes(path.read_bytes())
+    except OSError as error:
+        raise ValueError(f"cannot be read ({error.strerror})") from error
+
+
 def _from_bytes(data: bytes) -> Checkpoint:
     header, _, content = data.partition(b"\n")
     if not header.startswith(_MAGIC):
         raise ValueError("is not one that this version can read")
-    if header.removeprefix(_MAGIC).decode() != hashlib.sha256(content).hexdigest():
+    if header.removeprefix(_MAGIC) != hashlib.sha256(content).hexdigest().encode():
         raise ValueError("is damaged")
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    meta = json.loads(arrays.pop(_META).tobytes())
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        meta = json.loads(arrays.pop(_META).tobytes())
+    except (
+        ValueError,
+        KeyError,
+        AttributeError,
+        EOFError,
+        zipfile.BadZipFile,
+        MemoryError,
+    ) as error:
+        raise ValueError("was not written by a training") from error
     return Checkpoint(arrays, meta)

@@ -3,7 +3,7 @@
 import contextlib
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 
@@ -25,6 +25,15 @@ def write_aside(path: Path, write: Callable[[Path], object]) -> None:
         _sync_folder(path.parent)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def clear_partial(folder: Path, names: Iterable[str]) -> None:
+    """Takes away what a killed process has left half written of files with these names."""
+    for name in names:
+        for path in folder.glob(f"partial-{name}"):
+            path.unlink()
 
 
 @contextlib.contextmanager

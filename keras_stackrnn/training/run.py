@@ -13,7 +13,7 @@ from keras_stackrnn.training import run_folder
 from keras_stackrnn.training.checkpoints import Checkpoint, Checkpoints
 from keras_stackrnn.training.config import TrainingConfig
 from keras_stackrnn.training.configs import AnyConfig
-from keras_stackrnn.training.files import RunError, locked
+from keras_stackrnn.training.files import RunError, clear_partial, locked
 from keras_stackrnn.training.interrupts import Interrupts
 from keras_stackrnn.training.language_config import LanguageModelConfig
 from keras_stackrnn.training.language_task import LanguageTask
@@ -143,6 +143,7 @@ class _Run:
         run_folder.write_evaluation(folder, evaluation)
         task.draw(folder, model, evaluation)
         export(model, folder / run_folder.SERVING / config.task)
+        clear_partial(folder, run_folder.OF_A_RUN)
         self._progress.say(task.closing_words(evaluation))
         return Result(model, evaluation, config, folder)
 

@@ -22,12 +22,12 @@ PLOT, TRACE, CURVE = "accuracy.png", "trace.png", "perplexity.png"
 SERVING, CHECKPOINTS = "serving", "checkpoints"
 
 # All but what is served: a new run becomes a new version of it.
-_OF_A_RUN = (CONFIG, METRICS, EVENTS, MODEL, EVALUATION, PLOT, TRACE, CURVE, CHECKPOINTS)
+OF_A_RUN = (CONFIG, METRICS, EVENTS, MODEL, EVALUATION, PLOT, TRACE, CURVE, CHECKPOINTS)
 
 
 def begin(config: AnyConfig, folder: Path, overwrite: bool) -> None:
     """Makes a folder one of a run at its beginning."""
-    there = [folder / name for name in _OF_A_RUN if (folder / name).exists()]
+    there = [folder / name for name in OF_A_RUN if (folder / name).exists()]
     if there and not overwrite:
         raise RunError(
             f"{folder} already holds a run: add --resume to go on with it, --overwrite to replace "
