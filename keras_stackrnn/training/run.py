@@ -102,11 +102,12 @@ class _Run:
         self._seconds_before = checkpoint.meta["seconds"]
         self._started = time.monotonic()
         self._saved_at = self._seconds()
+        # Earlier versions kept no rows.
+        self._metrics = Metrics(folder, self._search.status(), checkpoint.meta.get("metrics"))
 
     def search(self) -> None:
         """Advances the search until it is done or its time is up."""
-        status = self._search.status()
-        metrics = Metrics(self._folder, status)
+        status, metrics = self._search.status(), self._metrics
         self._progress.begin(status, self._seconds(), self._search.planned_updates)
         with contextlib.closing(metrics):
             while not (self._search.done or self._time_is_up()):
@@ -149,7 +150,8 @@ class _Run:
 
     def _save(self) -> None:
         arrays, meta = self._search.state()
-        self._checkpoints.save(Checkpoint(arrays, {"seconds": self._seconds(), "search": meta}))
+        meta = {"seconds": self._seconds(), "search": meta, "metrics": self._metrics.rows}
+        self._checkpoints.save(Checkpoint(arrays, meta))
         self._saved_at = self._seconds()
 
     def _seconds(self) -> float:
