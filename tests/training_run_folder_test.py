@@ -1,13 +1,16 @@
 """The files of a run: its configuration and its evaluation."""
 
+import dataclasses
+import io
 import json
 import math
+import re
 
 import pytest
 import tensorflow as tf
 from training_case import tiny_config
 
-from keras_stackrnn.training import RunError, run_folder
+from keras_stackrnn.training import RunError, run_folder, train
 
 
 def test_config_is_all_that_is_needed_to_run_it_again(tmp_path):
@@ -25,6 +28,63 @@ def test_a_config_that_is_none(text, tmp_path):
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(RunError, match=r"config\.json is not a configuration that can go on: "):
         run_folder.read_config(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"[" * 100_000, b'{"config": {"task": []}}'])
+def test_a_damaged_config_is_a_sentence(content, tmp_path):
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(RunError, match=r"config\.json is not a configuration that can go on: "):
+        run_folder.read_config(tmp_path)
+
+
+def test_a_config_that_is_no_file(tmp_path):
+    (tmp_path / "config.json").mkdir()
+    with pytest.raises(RunError, match=r"config\.json is not a configuration .*: it is no file$"):
+        run_folder.read_config(tmp_path)
+
+
+def begun(tmp_path):
+    """A run at its beginning."""
+    config = tiny_config(tmp_path)
+    run_folder.begin(config, tmp_path, overwrite=False)
+    return config
+
+
+def changed(tmp_path, part: str, **values) -> None:
+    """Changes values in `config.json`."""
+    path = tmp_path / "config.json"
+    written = json.loads(path.read_text())
+    written[part] |= values
+    path.write_text(json.dumps(written))
+
+
+def test_a_run_at_its_beginning_can_go_on(tmp_path):
+    config = begun(tmp_path)
+    changed(tmp_path, "config", minutes=3.0)
+    run_folder.check_same_run(dataclasses.replace(config, minutes=5.0), tmp_path)
+
+
+def test_a_config_that_its_checkpoints_do_not_belong_to(tmp_path):
+    begun(tmp_path)
+    changed(tmp_path, "config", units=5)
+    with pytest.raises(
+        RunError,
+        match=r"config\.json has units=5, but its checkpoints were written with units=4: "
+        r"put that back, or start the run anew with --overwrite\.$",
+    ):
+        train(run_folder.read_config(tmp_path), resume=True, output=io.StringIO())
+
+
+def test_other_versions_than_those_that_began_it(tmp_path):
+    config = begun(tmp_path)
+    changed(tmp_path, "versions", python="3.0.0", tensorflow="2.0.0")
+    with pytest.raises(
+        RunError,
+        match=r"was begun with tensorflow 2\.0\.0 and cannot go on exactly with "
+        + re.escape(tf.__version__)
+        + r": install that one, or start the run anew with --overwrite\.$",
+    ):
+        run_folder.check_same_run(config, tmp_path)
 
 
 def test_evaluation_is_strict_json(tmp_path):

@@ -96,6 +96,7 @@ class _Run:
         self._task = task
         self._checkpoints = Checkpoints(folder / run_folder.CHECKPOINTS)
         checkpoint = self._checkpoints.load()
+        run_folder.check_checkpoint(config, checkpoint)
         self._search = task.search()
         if checkpoint.meta["search"] is not None:
             self._search.restore(checkpoint.arrays, checkpoint.meta["search"])
@@ -150,8 +151,9 @@ class _Run:
 
     def _save(self) -> None:
         arrays, meta = self._search.state()
-        meta = {"seconds": self._seconds(), "search": meta, "metrics": self._metrics.rows}
-        self._checkpoints.save(Checkpoint(arrays, meta))
+        rows = self._metrics.rows
+        about = {"seconds": self._seconds(), "metrics": rows, "config": self._config.to_json()}
+        self._checkpoints.save(Checkpoint(arrays, {**about, "search": meta}))
         self._saved_at = self._seconds()
 
     def _seconds(self) -> float:

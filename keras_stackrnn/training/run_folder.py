@@ -5,6 +5,7 @@ import json
 import math
 import platform
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import keras
@@ -20,6 +21,9 @@ CONFIG, METRICS, EVENTS = "config.json", "metrics.csv", "events"
 MODEL, EVALUATION = "model.keras", "evaluation.json"
 PLOT, TRACE, CURVE = "accuracy.png", "trace.png", "perplexity.png"
 SERVING, CHECKPOINTS = "serving", "checkpoints"
+
+# What the bits of a run depend on; another version of these may compute others.
+_EXACT = ("patterns", "keras", "tensorflow", "numpy")
 
 # All but what is served: a new run becomes a new version of it.
 OF_A_RUN = (CONFIG, METRICS, EVENTS, MODEL, EVALUATION, PLOT, TRACE, CURVE, CHECKPOINTS)
@@ -37,7 +41,8 @@ def begin(config: AnyConfig, folder: Path, overwrite: bool) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     # The checkpoint comes first: where there is a configuration, there is something to resume.
     try:
-        Checkpoints(folder / CHECKPOINTS).save(Checkpoint({}, {"seconds": 0.0, "search": None}))
+        meta = {"seconds": 0.0, "search": None, "config": config.to_json()}
+        Checkpoints(folder / CHECKPOINTS).save(Checkpoint({}, meta))
         write_config(folder, config)
     except OSError:
         shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
@@ -45,13 +50,40 @@ def begin(config: AnyConfig, folder: Path, overwrite: bool) -> None:
 
 
 def check_same_run(config: AnyConfig, folder: Path) -> None:
-    """Raises unless this is the configuration of the run in a folder."""
-    for name, value in read_config(folder).to_json().items():
-        if name not in config.FREE_ON_RESUME and getattr(config, name) != value:
+    """Raises unless the run in a folder can go on exactly, and has this configuration."""
+    for name, here, value in _differences(config, read_config(folder).to_json()):
+        raise RunError(
+            f"The run in {config.output_dir} has {name}={value!r} and cannot go on with "
+            f"{here!r}: give it the same, or choose another --output_dir."
+        )
+    versions = json.loads((folder / CONFIG).read_text()).get("versions", {})
+    for name, here in _versions().items():
+        if name in _EXACT and versions.get(name, here) != here:
             raise RunError(
-                f"The run in {config.output_dir} has {name}={value!r} and cannot go on with "
-                f"{getattr(config, name)!r}: give it the same, or choose another --output_dir."
+                f"The run in {config.output_dir} was begun with {name} {versions[name]} and cannot "
+                f"go on exactly with {here}: install that one, or start the run anew with "
+                "--overwrite."
             )
+
+
+def check_checkpoint(config: AnyConfig, checkpoint: Checkpoint) -> None:
+    """Raises unless a checkpoint was written with this configuration, but for what is free."""
+    # Those of earlier versions do not say.
+    written = checkpoint.meta.get("config", {})
+    for name, here, value in _differences(config, written):
+        raise RunError(
+            f"{Path(config.output_dir) / CONFIG} has {name}={here!r}, but its checkpoints were "
+            f"written with {name}={value!r}: put that back, or start the run anew with "
+            "--overwrite."
+        )
+
+
+def _differences(config: AnyConfig, values: dict) -> Iterator[tuple[str, object, object]]:
+    """Each value that is another one and must not be: its name, what it is here, and there."""
+    for name, value in values.items():
+        here = getattr(config, name, None)
+        if name not in config.FREE_ON_RESUME and here != value:
+            yield name, here, value
 
 
 def write_config(folder: Path, config: AnyConfig) -> None:
@@ -59,14 +91,7 @@ def write_config(folder: Path, config: AnyConfig) -> None:
     values = {
         "config": config.to_json(),
         "command": config.command(),
-        "versions": {
-            "python": platform.python_version(),
-            "keras_stackrnn": _own_version(),
-            "patterns": patterns.VERSION,
-            "keras": keras.__version__,
-            "tensorflow": tf.__version__,
-            "numpy": np.__version__,
-        },
+        "versions": _versions(),
     }
     _write_json(folder / CONFIG, values)
 
@@ -76,10 +101,12 @@ def read_config(folder: Path) -> AnyConfig:
     path = folder / CONFIG
     if not path.exists():
         raise RunError(f"There is no run in {folder} to resume: leave out --resume.")
+    if not path.is_file():
+        raise RunError(f"{path} is not a configuration that can go on: it is no file")
     try:
         values = json.loads(path.read_text())["config"]
         return config_class(values.get("task")).from_json(values)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RunError(f"{path} is not a configuration that can go on: {error}") from None
 
 
@@ -106,6 +133,17 @@ def _without_infinities(values):
     if isinstance(values, float) and not math.isfinite(values):
         return None
     return values
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "python": platform.python_version(),
+        "keras_stackrnn": _own_version(),
+        "patterns": patterns.VERSION,
+        "keras": keras.__version__,
+        "tensorflow": tf.__version__,
+        "numpy": np.__version__,
+    }
 
 
 def _own_version() -> str:
