@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import http.server
 import io
+import os
 import shutil
 import socket
 import tarfile
@@ -14,6 +15,7 @@ from unittest import mock
 
 import pytest
 import tensorflow_datasets as tfds
+from etils import epath
 
 from keras_stackrnn import text_symbols
 from keras_stackrnn.datasets import __main__ as command_line
@@ -196,6 +198,34 @@ def test_a_truncated_archive_is_named(manual_dir, tmp_path, kept):
     with pytest.raises(source.CorpusError, match=message):
         prepare(tmp_path, manual_dir=manual_dir)
     assert_nothing_is_prepared(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "linkname"),
+    [
+        (tarfile.DIRTYPE, ""),
+        (tarfile.FIFOTYPE, ""),
+        (tarfile.SYMTYPE, "ptb.test.txt"),
+        (tarfile.LNKTYPE, "./simple-examples/data/ptb.test.txt"),
+        (tarfile.SYMTYPE, "/etc/hostname"),
+    ],
+    ids=["folder", "pipe", "loop", "hard loop", "outside"],
+)
+def test_a_member_of_the_archive_that_is_no_file(kind, linkname, tmp_path):
+    member = tarfile.TarInfo("./simple-examples/data/ptb.test.txt")
+    member.type, member.linkname = kind, linkname
+    with tarfile.open(tmp_path / source.ARCHIVE, "w:gz") as archive:
+        archive.addfile(member)
+    with pytest.raises(source.CorpusError, match=r"^ptb\.test\.txt cannot be read from .*no file"):
+        source.read_files({"ptb.test.txt": (1, "0")}, epath.Path(tmp_path), epath.Path(tmp_path))
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo], ids=["folder", "pipe"])
+@pytest.mark.parametrize("name", [FILES[0], source.ARCHIVE])
+def test_a_corpus_that_is_no_file(make, name, tmp_path):
+    make(tmp_path / name)
+    with pytest.raises(source.CorpusError, match=rf"{name}.* is no file\.\n"):
+        source.read_files({FILES[0]: (1, "0")}, epath.Path(tmp_path), epath.Path(tmp_path))
 
 
 @contextlib.contextmanager

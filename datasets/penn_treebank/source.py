@@ -71,7 +71,7 @@ def _find(
     if manual_folder is not None:
         missing = [name for name in names if not (manual_folder / name).exists()]
         if not missing:
-            return manual_folder, lambda name: (manual_folder / name).read_bytes()
+            return manual_folder, lambda name: _read(manual_folder / name)
         archive = manual_folder / ARCHIVE
         if archive.exists():
             return archive, lambda name: _read_from_archive(archive, name)
@@ -81,10 +81,25 @@ def _find(
     return archive, lambda name: _read_from_archive(archive, name)
 
 
+def _read(path: epath.Path) -> bytes:
+    _check_is_file(path)
+    return path.read_bytes()
+
+
+def _check_is_file(path: epath.Path) -> None:
+    # Whoever opens a pipe waits for ever.
+    if not path.is_file():
+        raise CorpusError(f"{path} is no file.")
+
+
 def _read_from_archive(path: epath.Path, name: str) -> bytes:
+    _check_is_file(path)
     try:
         with path.open("rb") as file, tarfile.open(fileobj=file, mode="r:gz") as archive:
-            return archive.extractfile(f"./simple-examples/data/{name}").read()
+            member = archive.getmember(f"./simple-examples/data/{name}")
+            if not member.isreg():
+                raise tarfile.ReadError(f"{member.name} is no file there")
+            return archive.extractfile(member).read()
     except (tarfile.TarError, zlib.error, EOFError, OSError, KeyError) as error:
         raise CorpusError(
             f"{name} cannot be read from {path}, which has {path.stat().length:,} bytes where "
