@@ -15,7 +15,7 @@ class InterruptedRunError(RunError):
 
 
 class Interrupts:
-    """While it is entered, the first SIGINT or SIGTERM is noted; a second one acts at once.
+    """While it is entered, the first SIGINT, SIGTERM or SIGHUP is noted; a second one acts at once.
 
     Args:
         resume_command: The command that goes on with the run.
@@ -29,8 +29,11 @@ class Interrupts:
     def __enter__(self):
         # Python hands signals to the main thread alone.
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._handlers[number] = signal.signal(number, self._note)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                # What nohup has a process ignore, it goes on ignoring.
+                nohup = number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN
+                if not nohup:
+                    self._handlers[number] = signal.signal(number, self._note)
         return self
 
     def __exit__(self, kind, *_):
