@@ -13,9 +13,11 @@ from test_case import raises_only, randomise
 from training_case import assert_same_arrays
 
 from keras_stackrnn.explicit_state import ExplicitStateLayers
-from keras_stackrnn.models import NextSymbolModel, kinds
+from keras_stackrnn.models import NextSymbolModel, has_memory, kinds
 from keras_stackrnn.perplexity import PerplexityMeter, perplexity
 from keras_stackrnn.training.blockwise_cross_entropy import blockwise_cross_entropy
+from keras_stackrnn.training.language_config import LanguageModelConfig
+from keras_stackrnn.training.language_recipes import RECIPES, TASKS
 from keras_stackrnn.training.language_step import LanguageStep
 from keras_stackrnn.training.text_windows import TextWindows
 
@@ -284,3 +286,11 @@ def test_another_seed_is_another_training():
     for training in (one, other):
         training.advance()
     assert one.status().train_perplexity != other.status().train_perplexity
+
+
+@each_kind
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("task", TASKS)
+def test_there_is_a_recipe_for_every_kind(task, recipe, kind):
+    config = LanguageModelConfig.from_recipe(task, kind, recipe)
+    assert (config.memories > 0) == has_memory(kind)

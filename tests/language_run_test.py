@@ -24,6 +24,7 @@ from training_case import REPOSITORY, assert_same_arrays
 
 from keras_stackrnn import corpus
 from keras_stackrnn.datasets import penn_treebank
+from keras_stackrnn.models import kinds
 from keras_stackrnn.perplexity import PerplexityMeter
 from keras_stackrnn.training import LanguageModelConfig, RunError, run_folder, train
 from keras_stackrnn.training.run_folder import CHECKPOINTS
@@ -254,7 +255,7 @@ WHERE = "the three files ptb.train.txt, ptb.valid.txt, ptb.test.txt, or simple-e
         ),
         (
             ["--task=text", "--train_file=x", "--model=gru"],
-            "model must be one of stack, list, rnn, lstm, srcn, got 'gru'.",
+            f"model must be one of {', '.join(kinds())}, got 'gru'.",
         ),
         (
             ["--task=text", "--train_file=x", "--recipe=fast"],
@@ -266,7 +267,7 @@ WHERE = "the three files ptb.train.txt, ptb.valid.txt, ptb.test.txt, or simple-e
         ),
         (
             ["--task=text", "--train_file=x", "--model=lstm", "--memories=3"],
-            "model='lstm' has no memory to act on, got memories=3; stack and list have one.",
+            "model='lstm' has no memory to act on, got memories=3; stack, for example, has one.",
         ),
         (
             ["--task=text", "--train_file=x", "--context_units=3"],

@@ -10,6 +10,7 @@ import pytest
 from absl import flags
 from training_case import REPOSITORY, tiny_config
 
+from keras_stackrnn.models import kinds
 from keras_stackrnn.training import TrainingConfig, run_folder
 
 
@@ -82,7 +83,7 @@ def test_resuming_takes_the_values_of_the_run(command, tmp_path):
         (["--task=anbm"], "There is no pattern 'anbm'; there are "),
         (
             ["--task=anbn", "--model=gru"],
-            "model must be one of stack, list, rnn, lstm, srcn, got 'gru'.",
+            f"model must be one of {', '.join(kinds())}, got 'gru'.",
         ),
         (["--task=anbn", "--recipe=x"], "recipe must be one of fast, paper, got 'x'."),
         (["--task=anbn", "--units=0"], "units must be above 0, got 0."),
@@ -136,7 +137,7 @@ def test_a_fault_is_one_sentence_and_not_zero():
     assert "Traceback" not in done.stderr
     *_, sentence = done.stderr.splitlines()
     assert sentence == (
-        "model='lstm' has no memory to act on, got rounding=True; stack and list have one."
+        "model='lstm' has no memory to act on, got rounding=True; stack, for example, has one."
     )
 
 

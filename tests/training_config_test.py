@@ -7,7 +7,7 @@ import pytest
 from test_case import raises_only
 
 from keras_stackrnn import patterns
-from keras_stackrnn.models import kinds
+from keras_stackrnn.models import has_memory, kinds
 from keras_stackrnn.training import TrainingConfig
 from keras_stackrnn.training.recipes import RECIPES
 
@@ -18,7 +18,7 @@ def test_there_is_a_recipe_for_every_pattern(model, recipe):
     for task in [*patterns.names(), "memorize_5"]:
         config = TrainingConfig.from_recipe(task, model, recipe)
         assert config.output_dir == f"runs/{task}"
-        assert config.rounding == (model in ("stack", "list"))
+        assert config.rounding == has_memory(model)
 
 
 def test_addition_learns_from_deterministic_symbols_and_may_leave_its_memory_alone():
@@ -87,7 +87,7 @@ def test_the_command_to_go_on():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"model": "gru"}, "model must be one of stack, list, rnn, lstm, srcn, got 'gru'."),
+        ({"model": "gru"}, f"model must be one of {', '.join(kinds())}, got 'gru'."),
         ({"recipe": "slow"}, "recipe must be one of fast, paper, got 'slow'."),
         ({"optimizer": "rmsprop"}, "optimizer must be one of adam, sgd, got 'rmsprop'."),
         ({"depth": 3}, "A training has no value 'depth'."),
@@ -115,19 +115,19 @@ def test_the_command_to_go_on():
         ),
         (
             {"model": "lstm", "rounding": True},
-            "model='lstm' has no memory to act on, got rounding=True; stack and list have one.",
+            "model='lstm' has no memory to act on, got rounding=True; stack, for example, has one.",
         ),
         (
             {"model": "rnn", "memories": 5},
-            "model='rnn' has no memory to act on, got memories=5; stack and list have one.",
+            "model='rnn' has no memory to act on, got memories=5; stack, for example, has one.",
         ),
         (
             {"model": "lstm", "no_op": True},
-            "model='lstm' has no memory to act on, got no_op=True; stack and list have one.",
+            "model='lstm' has no memory to act on, got no_op=True; stack, for example, has one.",
         ),
         (
             {"model": "rnn", "exam_sequences": 5},
-            "model='rnn' takes no exam, got exam_sequences=5; stack and list do.",
+            "model='rnn' takes no exam, got exam_sequences=5; stack, for example, does.",
         ),
         (
             {"layers": 2},

@@ -132,15 +132,15 @@ class TrainingConfig(Config):
         if self.exam_sequences:
             raise ValueError(
                 f"model={self.model!r} takes no exam, got exam_sequences={self.exam_sequences}; "
-                "stack and list do."
+                "stack, for example, does."
             )
         if self.centred:
             raise ValueError(
-                f"model={self.model!r} is not trained centred, got centred=True; stack and list "
-                "can be."
+                f"model={self.model!r} is not trained centred, got centred=True; stack, for "
+                "example, can be."
             )
         if not self.use_recurrent_kernel:
             raise ValueError(
                 f"model={self.model!r} has nothing but its hidden units to remember with, "
-                "got use_recurrent_kernel=False; stack and list can do without."
+                "got use_recurrent_kernel=False; stack, for example, can do without."
             )

@@ -150,7 +150,7 @@ class Config:
             if value := getattr(self, name):
                 raise ValueError(
                     f"model={self.model!r} has no memory to act on, got {name}={value}; "
-                    "stack and list have one."
+                    "stack, for example, has one."
                 )
 
     def architecture(self, symbols: int) -> Architecture:

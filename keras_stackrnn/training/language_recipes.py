@@ -103,9 +103,11 @@ _SLOW_MEMORIES = {"no_op_bias": 2.0}
 
 def defaults(task: str, model: str, recipe: str) -> dict:
     """The recipe's values for a task and a model."""
-    values = {**_EVERY_TASK, **_TASKS[task], **_SIZES[model]}
+    # A kind of memory that has no sizes of its own begins with those of a stack.
+    known = model if model in _SIZES else "stack"
+    values = {**_EVERY_TASK, **_TASKS[task], **_SIZES[known]}
     if task == "penn_treebank":
-        values |= _OF_WORDS[model]
+        values |= _OF_WORDS[known]
     if recipe == "tuned":
         values |= _TUNED[task]
         if task == "penn_treebank" and values["no_op"]:
