@@ -18,10 +18,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.transforms import Bbox
 
 from keras_stackrnn import StackRNN, trace
+from keras_stackrnn.memories import STACK
 from keras_stackrnn.trace import figures
-from keras_stackrnn.trace.figures.action_map import COLORS
 from keras_stackrnn.trace.figures.style import ink_on, lines_of
 from keras_stackrnn.trace.image_summary import write_png
+from keras_stackrnn.trace.looks import looks_of
 
 LONG = "1011+110=10001." * 4
 
@@ -87,7 +88,7 @@ def test_what_is_deterministic_is_bold(counted):
 
 
 def test_actions_keep_apart_in_grey_print():
-    shades = [matplotlib.colors.to_rgb(COLORS[action]) for action in ("PUSH", "POP", "NO-OP")]
+    shades = [matplotlib.colors.to_rgb(look.color) for look in looks_of(STACK).values()]
     greys = [0.299 * red + 0.587 * green + 0.114 * blue for red, green, blue in shades]
     assert min(abs(greys[i] - greys[j]) for i in range(3) for j in range(i)) > 0.15
     assert [ink_on(shade) for shade in shades] == ["white", "0.1", "0.1"]

@@ -209,8 +209,9 @@ class Signatures:
         Returns:
             `symbols` `[B, T]`; `lengths` `[B]`; `actions` `[B, T, M, A]`, their weights, which are
             0 or 1 if the model was exported with rounding; `action_names` `[B, A]`; `tops`
-            `[B, T, M]`, the top of each stack, or what is under the head of each list, after the
-            symbol, -1 being empty; `values` `[B, T, M]`, what PUSH or INSERT writes;
+            `[B, T, M]`, the element of each memory that is read first, after the symbol, -1 being
+            empty; `values` `[B, T, M]`, what is there to be written, both of elements of several
+            numbers their mean; `memory_kind` `[B]`, the table of actions as JSON;
             `probabilities` `[B, T, V]` of the symbol after it; `vocabulary` `[B, V]`. Where there
             is padding: "", 0, -1, 0 and 0.
         """
@@ -221,7 +222,13 @@ class Signatures:
         hiddens, *records = (each[1:] for each in records)
         layers = len(reader.layers)
         actions = self._join_lanes(records[:layers], tf.shape(text)[0])
-        tops = self._join_lanes(records[layers : 2 * layers], tf.shape(text)[0])
+        tops = self._join_lanes(
+            [
+                _mean_of_elements(record, layer.layout.element_size)
+                for layer, record in zip(reader.layers, records[layers : 2 * layers], strict=True)
+            ],
+            tf.shape(text)[0],
+        )
         pairs = zip(reader.layers, records[2 * layers :], strict=True)
         values = tf.concat([_written(layer.cell, hidden) for layer, hidden in pairs], axis=-1)
         probabilities = softmax(reader.logits(hiddens))
@@ -309,7 +316,15 @@ class Signatures:
 def _written(cell, hidden):
     """The value that each memory is given to write, `[…, memories]`, from `[…, units]`."""
     values = tf.tensordot(hidden, cell.value_kernel, 1)
-    return tf.sigmoid(values + cell.value_bias if cell.use_bias else values)
+    values = tf.sigmoid(values + cell.value_bias if cell.use_bias else values)
+    return _mean_of_elements(values, cell.element_size)
+
+
+def _mean_of_elements(tensor, element_size):
+    """Of elements of several numbers, all memories' first ones first, the mean."""
+    if element_size == 1:
+        return tensor
+    return tf.add_n(tf.split(tensor, element_size, axis=-1)) / element_size
 
 
 def _at(lengths, records):

@@ -26,9 +26,11 @@ class MemoryTrace:
         weights: `[T, A]`, the weight of each action; 0 or 1 where they are rounded.
         values: `[T]`, the value that is there to be written.
         tops: `[T, depth]` after the symbol: the elements nearest to the head, in the order in
-            which they are read. An empty slot is -1.
+            which they are read. An empty slot is -1. Of elements of several numbers this and
+            `values` are the mean.
         capacity: How many elements it holds; `None`: as many as there are.
         backwards: Whether it met the symbols in reverse, as in half of a `Bidirectional` layer.
+        vectors: `[T, depth, numbers]`, the `tops` of elements of several numbers; else `None`.
     """
 
     name: str
@@ -38,6 +40,14 @@ class MemoryTrace:
     tops: np.ndarray
     capacity: int | None = None
     backwards: bool = False
+    vectors: np.ndarray | None = None
+
+    @classmethod
+    def of_elements(cls, *, values: np.ndarray, tops: np.ndarray, **others) -> "MemoryTrace":
+        """A memory's trace, from `values` `[T, numbers]` and `tops` `[T, depth, numbers]`."""
+        if values.shape[1] == 1:
+            return cls(values=values[:, 0], tops=tops[..., 0], **others)
+        return cls(values=values.mean(axis=1), tops=tops.mean(axis=2), vectors=tops, **others)
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -95,7 +105,7 @@ class MemoryTrace:
             tops, _ = self._simulated(depth)
         else:
             tops = nearest(self.contents, self.kind, depth)
-        return dataclasses.replace(self, tops=tops)
+        return dataclasses.replace(self, tops=tops, vectors=None)
 
     def _simulated(self, depth: int) -> tuple[np.ndarray, int]:
         """The first elements after each symbol, and how many were lost, with hard actions."""

@@ -188,16 +188,18 @@ class _WatchedCell:
         self._done += 1
         self._weights.append(_to_numpy(actions)[:1])
         self._values.append(_to_numpy(value)[:1])
-        self._tops.append(nearest(_to_numpy(after)[0].T, self._kind, self.depth)[None])
+        elements = self._cell.layout.elements(_to_numpy(after)[0])
+        self._tops.append(nearest(elements.T, self._kind, self.depth)[None])
 
     def add_all(self, actions, values, tops):
         """Takes note of all steps over pointers; actions are indices, and lanes come second."""
         memories = len(self._names)
+        elements = memories * self._cell.element_size
         self._done += len(actions)
         certain = np.eye(len(self._cell.actions), dtype="float32")
         self._weights.append(certain[actions.numpy()[:, :memories]].transpose(0, 2, 1))
-        self._values.append(_to_numpy(values)[:, :memories])
-        self._tops.append(_to_numpy(tops)[:, :memories])
+        self._values.append(_to_numpy(values)[:, :elements])
+        self._tops.append(_to_numpy(tops)[:, :elements])
 
     def memories(self) -> list[MemoryTrace]:
         """What was recorded; raises if the cell did not take one step for each symbol."""
@@ -206,13 +208,14 @@ class _WatchedCell:
         if self._backwards:
             recorded = [each[::-1] for each in recorded]
         weights, values, tops = recorded
+        memories = len(self._names)
         return [
-            MemoryTrace(
+            MemoryTrace.of_elements(
                 name=name,
                 kind=self._kind,
                 weights=weights[:, :, place],
-                values=values[:, place],
-                tops=tops[:, place],
+                values=values[:, place::memories],
+                tops=tops[:, place::memories].swapaxes(1, 2),
                 capacity=self._cell.capacity,
                 backwards=self._backwards,
             )

@@ -43,6 +43,10 @@ def _columns(memory: MemoryTrace, step: int) -> dict:
     named = {f"{memory.name}.{name}": value for name, value in columns.items()}
     for offset, element in zip(memory.offsets, memory.tops[step], strict=True):
         named[f"{memory.name}[{offset}]"] = float(element)
+    if memory.vectors is not None:
+        for offset, vector in zip(memory.offsets, memory.vectors[step], strict=True):
+            for number, value in enumerate(vector):
+                named[f"{memory.name}[{offset}].{number}"] = float(value)
     return named
 
 
