@@ -28,7 +28,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import tensorflow as tf
 
-from keras_stackrnn import ListRNN, StackCell, StackRNN
+from keras_stackrnn import EditorRNN, ListRNN, QueueRNN, StackCell, StackRNN, TapeRNN
 from keras_stackrnn.kernels.lanes import steps_first
 from keras_stackrnn.kernels.replica_groups import replica_groups
 from keras_stackrnn.kernels.scan import Scan, scan
@@ -48,6 +48,7 @@ REPLICA_BATCH = 8
 EPISODE = 4  # steps in a call of the population's program
 RUNS, RUNS_BY_EPISODE = f"{REPLICAS} runs", f"{REPLICAS} runs, {EPISODE} steps a call"
 TOGETHER = f"{REPLICAS} replicas"
+ELEMENTS = "StackRNN, 2 of 8 numbers"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +75,15 @@ SHAPES = {
     ),
     "toy_batch_128": Shape(*(40, 10, 5, 128, 8, False), {("StackRNN", "LSTM"): 1.2}),
     "language_model": Shape(*(100, 60, 30, 32, 100, True), {("StackRNN", "LSTM"): 1.0}),
+    "kinds": Shape(
+        *(40, 10, 5, 32, 8, False),
+        {
+            ("TapeRNN", "LSTM"): 1.6,
+            ("EditorRNN", "LSTM"): 1.3,
+            ("QueueRNN", "LSTM"): 1.0,
+            (ELEMENTS, "LSTM"): 1.4,
+        },
+    ),
     "replicas": Shape(
         *(40, 10, 5, REPLICA_BATCH, 8, False),
         {(TOGETHER, RUNS): 4.0, (TOGETHER, RUNS_BY_EPISODE): 4.0},
@@ -93,6 +103,17 @@ def layers_of(shape: Shape) -> dict[str, keras.layers.Layer]:
         "StackRNN stateful": StackRNN(shape.units, shape.stacks, **memory, **every, stateful=True),
         "ListRNN": ListRNN(shape.units, shape.lists, **memory, **every),
         "RNN(StackCell)": keras.layers.RNN(cell, **every),
+    }
+
+
+def layers_of_other_kinds(shape: Shape) -> dict[str, keras.layers.Layer]:
+    every = {"capacity": CAPACITY, "use_recurrent_kernel": False, "return_sequences": True}
+    return {
+        "LSTM": keras.layers.LSTM(shape.units, return_sequences=True),
+        "TapeRNN": TapeRNN(shape.units, shape.lists, **every),
+        "EditorRNN": EditorRNN(shape.units, shape.lists, **every),
+        "QueueRNN": QueueRNN(shape.units, shape.lists, **every),
+        ELEMENTS: StackRNN(shape.units, 2, element_size=8, **every),
     }
 
 
@@ -184,9 +205,8 @@ def steps_of(name: str) -> dict:
     """What is measured at a shape: a function a variant, and how many calls of it are one step."""
     shape = SHAPES[name]
     if name != "replicas":
-        return {
-            variant: (step_of_layer(layer, shape), 1) for variant, layer in layers_of(shape).items()
-        }
+        layers = (layers_of_other_kinds if name == "kinds" else layers_of)(shape)
+        return {variant: (step_of_layer(layer, shape), 1) for variant, layer in layers.items()}
     # A run of its own calls one program again and again, and costs the same whichever of the 32.
     return {
         "LSTM": (step_of_layer(layers_of(shape)["LSTM"], shape), 1),

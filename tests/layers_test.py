@@ -17,6 +17,7 @@ if keras.backend.backend() != "tensorflow":
 import tensorflow as tf
 from layer_case import FEATURES, fused_and_loop, in_rows, states_of
 
+from keras_stackrnn import EditorRNN, TapeRNN
 from keras_stackrnn.kernels import scan
 
 PRECISIONS = {
@@ -193,6 +194,12 @@ def test_in_float32_up_to_its_rounding(kind):
 
     expected = results_and_gradients(kind, loop, inputs, training=True)
     assert_agree(kind, layer, loop, compiled(), expected, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("cls", [TapeRNN, EditorRNN])
+def test_other_kinds_with_two_sides_are_left_to_the_loop_in_float64(cls):
+    assert not cls(4, dtype="float64").is_fused()
+    assert cls(4, dtype="float32").is_fused()
 
 
 def test_lists_in_float64_are_left_to_the_loop():

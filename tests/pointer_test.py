@@ -185,3 +185,15 @@ def test_a_graph_runs_again_and_again(kind):
         np.testing.assert_array_equal(one, other)
     assert np.sum(runs[0][2] == 0.5) == 20
     assert np.sum(runs[1][2] == 0.5) == {STACK: 10, LIST: 20}[kind]
+
+
+@pytest.mark.parametrize("capacity", [1, 2])
+def test_a_side_without_room_is_compiled_too(capacity):
+    """XLA cannot reverse rows of nothing, which the right of so small a list has."""
+    layer = LIST.rnn(4, 2, capacity=capacity, read_depth=1, rounding=True, return_sequences=True)
+    layer.build((2, None, FEATURES))
+    inputs, states = random(2, 5, FEATURES), states_of(2, 4, 2, capacity, dtype="float32")
+
+    compiled = tf.function(layer, jit_compile=True)(inputs, initial_state=states)
+
+    np.testing.assert_allclose(compiled, layer(inputs, initial_state=states), atol=1e-6)

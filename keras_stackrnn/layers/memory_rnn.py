@@ -102,7 +102,8 @@ class MemoryRNN(keras.layers.RNN):
     def _create_state_variables(self, batch_size):
         super()._create_state_variables(batch_size)
         if self.cell.capacity is None:
-            self.states[1] = _growing_variable(self.states[1], type(self).__name__)
+            hidden, memory = self.states
+            self.states = [hidden, _growing_variable(memory, type(self).__name__)]
 
     def call(self, sequences, initial_state=None, mask=None, training=False):
         if sequences.shape[1] == 0:
@@ -110,14 +111,44 @@ class MemoryRNN(keras.layers.RNN):
                 f"{type(self).__name__} expects sequences of at least one step, "
                 f"got shape {tuple(sequences.shape)}."
             )
-        self._starts_empty = initial_state is None and not self.stateful
-        return super().call(sequences, initial_state, mask, training)
+        if self.unroll and sequences.shape[1] is None:
+            raise ValueError(
+                f"{type(self).__name__} with unroll=True needs to know the number of steps, "
+                f"got shape {tuple(sequences.shape)}."
+            )
+        # Keras' own `call`, but for saying on the way whether the memory is known to be empty.
+        starts_empty = initial_state is None and not self.stateful
+        if initial_state is None:
+            batch_size = ops.shape(sequences)[0]
+            initial_state = self.states if self.stateful else self.get_initial_state(batch_size)
+        self._check_batch_size(sequences)
+        dtype = self.cell.compute_dtype
+        initial_state = [ops.convert_to_tensor(state, dtype=dtype) for state in initial_state]
+        last_output, outputs, states = self.inner_loop(
+            sequences, initial_state, mask, training, starts_empty
+        )
+        if self.stateful:
+            for variable, state in zip(self.states, states, strict=True):
+                variable.assign(state)
+        output = outputs if self.return_sequences else last_output
+        return (output, *states) if self.return_state else output
 
-    def inner_loop(self, sequences, initial_state, mask, training=False):
+    def _check_batch_size(self, sequences):
+        expected, got = self._expected_batch_size, sequences.shape[0]
+        if self.stateful and None not in (expected, got) and expected != got:
+            raise ValueError(
+                f"{type(self).__name__} with stateful=True expects batches of the size that its "
+                f"states have, {expected}, got {got}."
+            )
+
+    def inner_loop(self, sequences, initial_state, mask, training=False, starts_empty=False):
         self.cell.check_inputs(sequences)
         self.cell.check_states(initial_state)
-        loop = self._fused_loop if self.is_fused(mask) else self._cell_loop
-        outputs, states, lost = loop(sequences, initial_state, mask, training)
+        if self.is_fused(mask):
+            loop = self._fused_loop(sequences, initial_state, training, starts_empty)
+        else:
+            loop = self._cell_loop(sequences, initial_state, mask, training)
+        outputs, states, lost = loop
         if self.cell.capacity is not None:
             self.lost_elements.update_state(lost)
         return outputs[:, -1], outputs, states
@@ -148,7 +179,7 @@ class MemoryRNN(keras.layers.RNN):
             return f"the activation is {name!r}, and expected is one of {FUSED_ACTIVATIONS}"
         return None
 
-    def _fused_loop(self, sequences, initial_state, mask, training):
+    def _fused_loop(self, sequences, initial_state, training, starts_empty):
         from keras_stackrnn.layers import whole_sequences
 
         if self.go_backwards:
@@ -157,13 +188,14 @@ class MemoryRNN(keras.layers.RNN):
             self.cell,
             sequences,
             initial_state,
-            starts_empty=self._starts_empty,
+            starts_empty=starts_empty,
             training=training,
             keep_state=self.stateful or self.return_state,
             differentiate_state=self.return_state,
         )
-        if states[1] is None:
-            states = [states[0], initial_state[1]]
+        hidden, memory = states
+        if memory is None:
+            states = [hidden, initial_state[1]]
         return outputs, self._trimmed(states), lost
 
     def _cell_loop(self, sequences, initial_state, mask, training):
@@ -206,7 +238,8 @@ class MemoryRNN(keras.layers.RNN):
             return states
         # Compiling this fails, and XLA's message then names the scope.
         with tf.name_scope("jit_compile_with_stateful_needs_an_integer_capacity"):
-            return [states[0], whole_sequences.trim(self.cell, states[1])]
+            hidden, memory = states
+            return [hidden, whole_sequences.trim(self.cell, memory)]
 
     def get_config(self):
         config = super().get_config()

@@ -31,7 +31,7 @@ _LOOKS = {
     "takes": Look("-", "\N{MINUS SIGN}", "_", "#E69F00", "33"),
     "left": Look("<", "◀", "<", "#009E73", "35"),
     "right": Look(">", "▶", ">", "#CC79A7", "36"),
-    "changes": Look("=", "=", "s", "#56B4E9", "32"),
+    "changes": Look("=", "■", "s", "#56B4E9", "32"),
     "stays": Look(".", "·", ".", "#999999", "2"),
 }
 # For a kind with several actions of the same role.

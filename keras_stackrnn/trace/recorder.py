@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import threading
 from collections.abc import Iterator, Mapping
 
 import keras
@@ -11,6 +12,8 @@ from keras import ops, tree
 from keras_stackrnn.layers.memory_cell import MemoryCell
 from keras_stackrnn.layers.memory_rnn import MemoryRNN
 from keras_stackrnn.trace.record import MemoryTrace, nearest
+
+_ONE_AT_A_TIME = threading.RLock()
 
 
 class Recorder:
@@ -58,6 +61,8 @@ class Recorder:
     def recording(self) -> Iterator[None]:
         """While it is entered, cells are watched and every memory begins empty."""
         with contextlib.ExitStack() as stack:
+            # The switch to eager functions is the whole process': one trace at a time.
+            stack.enter_context(_ONE_AT_A_TIME)
             stack.enter_context(_functions_run_eagerly(True))
             for layer in self._recurrent:
                 if not any(isinstance(cell, MemoryCell) for cell in _cells_of(layer)):
@@ -85,7 +90,7 @@ class Recorder:
         """The layer's loop over time, in which its cells count."""
         loop = layer.inner_loop
 
-        def watched_loop(sequences, initial_state, mask, training=False):
+        def watched_loop(sequences, initial_state, mask, training=False, *more):
             if isinstance(layer, MemoryRNN) and layer.cell.rounding and layer.is_fused(mask):
                 return self._point(layer, sequences, initial_state)
             fused = {"use_fused": False} if isinstance(layer, MemoryRNN) else {}
@@ -94,7 +99,7 @@ class Recorder:
             self._asleep.difference_update(_cells_of(layer))
             with _attributes(layer, unroll=True, **fused):
                 try:
-                    return loop(sequences, initial_state, mask, training)
+                    return loop(sequences, initial_state, mask, training, *more)
                 finally:
                     self._asleep.update(_cells_of(layer))
 

@@ -24,6 +24,7 @@ It deviates in these points: 8 lanes are read at once, a window of 50 symbols ma
 grows with mastery and not with epochs, and memories are emptied more often.
 """
 
+from keras_stackrnn import memories
 from keras_stackrnn.models import has_memory
 
 RECIPES = ("fast", "paper")
@@ -161,7 +162,7 @@ _PAPER = {
 def defaults(task: str, model: str, recipe: str) -> dict:
     """The recipe's values for a task and a model."""
     of_task = _TASKS.get(_family(task), _COUNTING)
-    values = {**_EVERY_TASK, **of_task.get(model, of_task["stack"])}
+    values = {**_EVERY_TASK, **(of_task.get(model) or of_task[_most_alike(model)])}
     if not has_memory(model):
         values |= {**_BASELINE, "no_op": False}
         if model == "rnn" or task == "binary_addition":
@@ -171,6 +172,13 @@ def defaults(task: str, model: str, recipe: str) -> dict:
         values |= _PAPER
         values["use_recurrent_kernel"] = not has_memory(model)
     return values
+
+
+def _most_alike(model: str) -> str:
+    """Whose recipe serves a model that has none of its own."""
+    if has_memory(model) and memories.get(model).has_two_sides:
+        return "list"
+    return "stack"
 
 
 def _family(task: str) -> str:

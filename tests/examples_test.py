@@ -1,0 +1,25 @@
+"""Tests that the examples run as they stand, at tiny sizes."""
+
+from pathlib import Path
+
+import keras
+import pytest
+from test_case import run_python
+
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("the examples train on TensorFlow", allow_module_level=True)
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def test_a_memory_of_ones_own_is_trained_traced_exported_and_served(tmp_path):
+    printed = run_python(
+        str(EXAMPLES / "own_memory.py"), f"--output_dir={tmp_path}/run", "--minutes=0.05"
+    )
+
+    assert (tmp_path / "run" / "serving" / "anbn" / "1" / "saved_model.pb").exists()
+    ours, served = printed.split("anbn: 6 symbols")[1:]
+    assert "copying_stack1" in ours
+    assert ours.split("\n\n")[1] == served.split("\n\n")[1]
+    registration = (EXAMPLES / "own_memory.py").read_text().split("COPYING_STACK = ")[1]
+    assert len(registration.split("\n\n")[0].splitlines()) <= 15
