@@ -29,12 +29,12 @@ COPYING_STACK = register(
 TASK = flags.DEFINE_string("task", "anbn", "What to learn.")
 OUTPUT_DIR = flags.DEFINE_string("output_dir", "runs/own_memory", "Where the run is kept.")
 TEXT = flags.DEFINE_string("text", "aaabbb", "What to read afterwards.")
-MINUTES = flags.DEFINE_float("minutes", None, "How long to train at most.")
+UPDATES = flags.DEFINE_integer("updates", 4800, "How long to train at most.")
 
 
 def main(_):
     config = TrainingConfig.from_recipe(
-        TASK.value, COPYING_STACK.name, output_dir=OUTPUT_DIR.value, minutes=MINUTES.value
+        TASK.value, COPYING_STACK.name, output_dir=OUTPUT_DIR.value, updates=UPDATES.value
     )
     model = train(config, overwrite=True).model
     print(trace(model, TEXT.value).to_text())
@@ -42,7 +42,9 @@ def main(_):
     models = Path(config.output_dir) / "serving" / config.task
     served = serving_config.single_model(config.task, models)
     with ModelServer(ServerOptions(served, port=0)) as server:
-        print(trace_server(f"127.0.0.1:{server.port}", config.task, TEXT.value).to_text())
+        address = f"127.0.0.1:{server.port}"
+        answer = trace_server(address, config.task, TEXT.value, deterministic=config.task)
+        print(answer.to_text())
 
 
 if __name__ == "__main__":
