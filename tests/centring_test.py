@@ -23,20 +23,16 @@ UNITS, CONTEXT = 4, 3
 READERS = {
     "rnn": {"recurrent_kernel": "bias"},
     "srcn": {"recurrent_kernel": "bias"},
-    "stack": {
-        "recurrent_kernel": "bias",
-        "memory_kernel": "bias",
-        "action_kernel": "action_bias",
-        "push_kernel": "push_bias",
-    },
-    "list": {
-        "recurrent_kernel": "bias",
-        "memory_kernel": "bias",
-        "action_kernel": "action_bias",
-        "insert_kernel": "insert_bias",
-    },
     "lstm": {},
 }
+WRITES = {"stack": "push", "list": "insert", "tape": "write", "editor": "write", "queue": "enqueue"}
+for _kind, _write in WRITES.items():
+    READERS[_kind] = {
+        "recurrent_kernel": "bias",
+        "memory_kernel": "bias",
+        "action_kernel": "action_bias",
+        f"{_write}_kernel": f"{_write}_bias",
+    }
 
 
 def model_of(kind):

@@ -1,20 +1,24 @@
 """Runs from beginning to end, stopped in every way and resumed."""
 
+import dataclasses
 import io
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import keras
+import numpy as np
 import pytest
 from training_case import REPOSITORY, assert_same_arrays, tiny_config
 
 from keras_stackrnn.training import InterruptedRunError, RunError, run_folder, train
-from keras_stackrnn.training.checkpoints import Checkpoints
+from keras_stackrnn.training.checkpoints import Checkpoint, Checkpoints
 from keras_stackrnn.training.run_folder import CHECKPOINTS
 
 pytestmark = pytest.mark.usefixtures("one_block_of_steps")
@@ -186,6 +190,31 @@ def test_after_a_budget_was_used_up_and_a_kill_it_goes_on_exactly(finished, tmp_
     assert_same_arrays(weights_in(tmp_path), finished[0].model.get_weights())
     updates = [line.split(",")[3] for line in (tmp_path / "metrics.csv").read_text().split()]
     assert updates[1:] == ["5", "10", "15", "20", "25", "30", "35", "40"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays, meta: (arrays, {}),
+        lambda arrays, meta: (arrays, {**meta, "seconds": None}),
+        lambda arrays, meta: (arrays, {**meta, "search": {**meta["search"], "stream": {}}}),
+        lambda arrays, meta: ({**arrays, "step/0": np.zeros(3)}, meta),
+        lambda arrays, meta: ({}, meta),
+    ],
+    ids=["no meta", "no seconds", "no stream", "another shape", "no arrays"],
+)
+def test_a_checkpoint_of_something_else_is_a_sentence(change, tmp_path):
+    folder = shutil.copytree(Path(__file__).parent / "old_runs/rnn", tmp_path / "run")
+    config = run_folder.read_config(folder)
+    config = dataclasses.replace(config, output_dir=str(folder))
+    checkpoints = Checkpoints(folder / CHECKPOINTS)
+    checkpoint = checkpoints.load()
+    checkpoints.save(Checkpoint(*change(checkpoint.arrays, checkpoint.meta)))
+    written = json.loads((folder / "config.json").read_text())
+    del written["versions"]
+    (folder / "config.json").write_text(json.dumps(written))
+    with pytest.raises(RunError, match=r"^The checkpoint in .* is not one of this run \(.*\): "):
+        train_quietly(config, resume=True)
 
 
 def test_another_configuration_cannot_resume(finished):

@@ -20,14 +20,8 @@ from keras_stackrnn.models import NextSymbolModel
 
 _MIDDLE = 0.5
 
-# Kernels that read hidden units or a memory of their pushes, and the biases of what they give.
-_READERS = {
-    "recurrent_kernel": "bias",
-    "memory_kernel": "bias",
-    "action_kernel": "action_bias",
-    "push_kernel": "push_bias",
-    "insert_kernel": "insert_bias",
-}
+# Kernels that share the hidden units' bias. Others that read sigmoids have one of their own name.
+_OF_HIDDEN_UNITS = ("recurrent_kernel", "memory_kernel")
 
 
 def uncentred(weights: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -77,10 +71,12 @@ class Centring:
         for layer in model.recurrent:
             weights = {weight.name: weight for weight in layer.weights}
             self._readers.append(_Reader(weights["kernel"], weights["bias"], inputs))
-            for kernel, bias in _READERS.items():
-                if kernel in weights:
-                    middle = np.full(weights[kernel].shape[0], _MIDDLE, np.float32)
-                    self._readers.append(_Reader(weights[kernel], weights[bias], middle))
+            for name, kernel in weights.items():
+                own_bias = name.removesuffix("_kernel") + "_bias"
+                bias = "bias" if name in _OF_HIDDEN_UNITS else own_bias
+                if name.endswith("_kernel") and bias in weights:
+                    middle = np.full(kernel.shape[0], _MIDDLE, np.float32)
+                    self._readers.append(_Reader(kernel, weights[bias], middle))
             # What follows the hidden units are context units, which are linear.
             inputs = np.zeros(layer.cell.output_size, np.float32)
             inputs[: layer.cell.units] = _MIDDLE

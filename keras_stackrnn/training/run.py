@@ -98,9 +98,16 @@ class _Run:
         checkpoint = self._checkpoints.load()
         run_folder.check_checkpoint(config, checkpoint)
         self._search = task.search()
-        if checkpoint.meta["search"] is not None:
-            self._search.restore(checkpoint.arrays, checkpoint.meta["search"])
-        self._seconds_before = checkpoint.meta["seconds"]
+        try:
+            if checkpoint.meta["search"] is not None:
+                self._search.restore(checkpoint.arrays, checkpoint.meta["search"])
+            self._seconds_before = float(checkpoint.meta["seconds"])
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            why = f"{type(error).__name__}: {error}".partition("\n")[0]
+            raise RunError(
+                f"The checkpoint in {self._checkpoints.folder} is not one of this run ({why}): "
+                "start the run anew with --overwrite."
+            ) from error
         self._started = time.monotonic()
         self._saved_at = self._seconds()
         # Earlier versions kept no rows.
