@@ -29,6 +29,7 @@ import keras
 import tensorflow as tf
 
 from keras_stackrnn import EditorRNN, ListRNN, QueueRNN, StackCell, StackRNN, TapeRNN
+from keras_stackrnn.controllers import Simple
 from keras_stackrnn.kernels.lanes import steps_first
 from keras_stackrnn.kernels.replica_groups import replica_groups
 from keras_stackrnn.kernels.scan import Scan, scan
@@ -163,9 +164,9 @@ def step_of_population(replicas: int, windows: int, shape: Shape):
         with tf.GradientTape() as tape:
             tape.watch(weights)
             hiddens, *_ = scan(
-                Scan(layout, "sigmoid", starts_empty=True),
+                Scan(layout, Simple(), starts_empty=True),
                 steps_first(tf.matmul(weights["kernel"], inputs), WINDOW),
-                tf.zeros([group, shape.units, shape.batch]),
+                {"hidden": tf.zeros([group, shape.units, shape.batch])},
                 tf.fill([group, CAPACITY, shape.stacks * shape.batch], EMPTY),
                 {name: weights[name] for name in ("memory_kernel", "control_kernel")},
             )

@@ -265,7 +265,7 @@ def test_bad_arguments_are_named(tmp_path):
         export(small_model(), tmp_path, version=0)
     with raises_only(
         "Argument `rounding` rounds the actions on a memory, which only the kinds ('stack', "
-        "'list') have, got rounding=True with kind 'rnn'."
+        "'list', 'tape', 'editor', 'queue') have, got rounding=True with kind 'rnn'."
     ):
         export(small_model(), tmp_path, rounding=True)
     with raises_only(

@@ -17,13 +17,11 @@ def swish_of_mine(x):
 
 
 FALLBACKS = {
-    "mask": ({}, {"mask": np.array([[True, True, False, True], [False, True, True, False]])}),
     "unroll": ({"unroll": True}, {}),
     "activation": ({"activation": "softplus"}, {}),
     "function": ({"activation": swish_of_mine}, {}),
 }
 REASONS = {
-    "mask": "there is a mask",
     "unroll": "unroll=True asks for a loop in Python",
     "activation": (
         "the activation is 'softplus', and expected is one of ('sigmoid', 'tanh', 'relu', 'linear')"

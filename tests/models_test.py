@@ -101,12 +101,13 @@ def test_trains_with_fit():
         (
             {"kind": "gru", "vocabulary": "ab"},
             "Received an invalid value for argument `kind`: expected one of "
-            "('stack', 'list', 'rnn', 'lstm', 'srcn'), got 'gru'.",
+            "('stack', 'list', 'tape', 'editor', 'queue', 'rnn', 'lstm', 'srcn'), got 'gru'.",
         ),
         (
             {"kind": "lstm", "vocabulary": "ab", "rounding": True},
             "Argument `rounding` rounds the actions on a memory, which only the kinds "
-            "('stack', 'list') have, got rounding=True with kind 'lstm'.",
+            "('stack', 'list', 'tape', 'editor', 'queue') have, got rounding=True with kind "
+            "'lstm'.",
         ),
         (
             {"kind": "rnn", "vocabulary": "aa"},

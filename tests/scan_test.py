@@ -15,10 +15,12 @@ if keras.backend.backend() != "tensorflow":
 import tensorflow as tf
 
 from keras_stackrnn import memories
+from keras_stackrnn.controllers import Simple
 from keras_stackrnn.kernels import lanes, scan
 from keras_stackrnn.memories.layout import MemoryLayout
 from keras_stackrnn.memories.soft import EMPTY
 
+SIGMOID = Simple()
 STEPS, REPLICAS, UNITS, BATCH, MEMORIES, ROWS, READ_DEPTH = 7, 3, 4, 2, 2, 6, 2
 
 
@@ -58,13 +60,17 @@ def run(options, tensors, control_noise=None):
         tape.watch(tensors)
         projected, hidden, memory, *_ = tensors.values()
         weights = dict(list(tensors.items())[3:])
-        hiddens, controls, last, lost = scan.scan(
-            options, projected, hidden, memory, weights, control_noise
-        )
-        loss = tf.reduce_sum(tf.sin(3 * hiddens))
-        if last is not None:
-            loss += tf.reduce_sum(tf.sin(3 * last))
-    results = {"hiddens": hiddens, "controls": controls, "last": last, "lost": lost}
+        steps = scan.Steps(noise=control_noise)
+        done = scan.scan(options, projected, {"hidden": hidden}, memory, weights, steps)
+        loss = tf.reduce_sum(tf.sin(3 * done.hiddens))
+        if done.memory is not None:
+            loss += tf.reduce_sum(tf.sin(3 * done.memory))
+    results = {
+        "hiddens": done.hiddens,
+        "controls": done.controls,
+        "last": done.memory,
+        "lost": done.lost,
+    }
     return results, tape.gradient(loss, tensors)
 
 
@@ -85,7 +91,7 @@ def assert_close(ones, others):
 @each_way_with_the_memory
 def test_replicas_are_as_if_each_were_alone(kind, memory, monkeypatch):
     monkeypatch.setattr(scan, "SHORTEST_BLOCK", 2)
-    options = scan.Scan(layout_of(kind), "sigmoid", **memory)
+    options = scan.Scan(layout_of(kind), SIGMOID, **memory)
     tensors = population(kind)
 
     results, gradients = run(options, tensors)
@@ -103,7 +109,7 @@ def test_replicas_are_as_if_each_were_alone(kind, memory, monkeypatch):
 @pytest.mark.parametrize("memory", [NO_MEMORY, LAST_MEMORY], ids=["none", "last"])
 def test_a_population_compiled_is_the_same_over_several_blocks(kind, memory, monkeypatch):
     monkeypatch.setattr(scan, "SHORTEST_BLOCK", 3)
-    options = scan.Scan(layout_of(kind), "sigmoid", **memory)
+    options = scan.Scan(layout_of(kind), SIGMOID, **memory)
     tensors = {name: tf.cast(tensor, tf.float32) for name, tensor in population(kind).items()}
 
     results, gradients = run(options, tensors)
@@ -125,7 +131,7 @@ def test_rows_kept_or_worked_out_again_give_the_same_gradients(kind, memory, mon
     monkeypatch.setattr(scan, "SHORTEST_BLOCK", 2)
     (kept, kept_gradients), (again, gradients_again) = (
         run(
-            scan.Scan(layout_of(kind), "tanh", keep_rows=keep_rows, **memory),
+            scan.Scan(layout_of(kind), Simple("tanh"), keep_rows=keep_rows, **memory),
             population(kind),
         )
         for keep_rows in (True, False)
@@ -140,9 +146,9 @@ def test_rows_kept_or_worked_out_again_give_the_same_gradients(kind, memory, mon
 def test_the_last_memory_changes_no_prediction_and_no_gradient(kind, shortest_block, monkeypatch):
     monkeypatch.setattr(scan, "SHORTEST_BLOCK", shortest_block)
     tensors = population(kind)
-    without, gradients_without = run(scan.Scan(layout_of(kind), "sigmoid"), tensors)
-    with_it, gradients_with_it = run(scan.Scan(layout_of(kind), "sigmoid", **LAST_MEMORY), tensors)
-    differentiated, _ = run(scan.Scan(layout_of(kind), "sigmoid", **DIFFERENTIATED), tensors)
+    without, gradients_without = run(scan.Scan(layout_of(kind), SIGMOID), tensors)
+    with_it, gradients_with_it = run(scan.Scan(layout_of(kind), SIGMOID, **LAST_MEMORY), tensors)
+    differentiated, _ = run(scan.Scan(layout_of(kind), SIGMOID, **DIFFERENTIATED), tensors)
 
     assert_close(without, with_it)
     assert_close(gradients_without, gradients_with_it)
@@ -151,7 +157,7 @@ def test_the_last_memory_changes_no_prediction_and_no_gradient(kind, shortest_bl
 
 def test_gradients_flow_back_only_from_a_memory_that_comes_out():
     with pytest.raises(ValueError, match="differentiate_memory=True needs last_memory=True"):
-        scan.Scan(layout_of(STACK), "sigmoid", differentiate_memory=True)
+        scan.Scan(layout_of(STACK), SIGMOID, differentiate_memory=True)
 
 
 @each_kind
@@ -161,9 +167,9 @@ def test_a_window_is_the_same_as_its_steps_one_by_one(kind, memory, monkeypatch)
     tensors = population(kind)
     noise = tf.constant(random(STEPS, REPLICAS, *tensors["control_bias"].shape[1:], seed=9))
     noise = tf.cast(noise, tf.float64) * tf.ones([BATCH], tf.float64)
-    window, _ = run(scan.Scan(layout_of(kind), "sigmoid", **memory), tensors, noise)
+    window, _ = run(scan.Scan(layout_of(kind), SIGMOID, **memory), tensors, noise)
 
-    step_options, now = scan.Scan(layout_of(kind), "sigmoid", **LAST_MEMORY), dict(tensors)
+    step_options, now = scan.Scan(layout_of(kind), SIGMOID, **LAST_MEMORY), dict(tensors)
     steps = []
     for t in range(STEPS):
         now["projected"] = tensors["projected"][t : t + 1]
@@ -192,7 +198,7 @@ def test_memories_known_to_start_empty_change_nothing_but_their_own_gradient(
     tensors["memory"] = tf.fill([REPLICAS, rows, MEMORIES * BATCH], tf.cast(EMPTY, tf.float64))
     (known, known_gradients), (unknown, gradients) = (
         run(
-            scan.Scan(layout_of(kind), "sigmoid", keep_rows=keep_rows, starts_empty=is_known),
+            scan.Scan(layout_of(kind), SIGMOID, keep_rows=keep_rows, starts_empty=is_known),
             tensors,
         )
         for is_known in (True, False)
@@ -227,7 +233,7 @@ def test_one_product_for_all_steps_is_put_in_the_order_of_steps():
 @each_kind
 def test_noise_is_added_to_the_logits(kind):
     """The same at every step and in every batch element it is one more bias."""
-    options = scan.Scan(layout_of(kind), "sigmoid")
+    options = scan.Scan(layout_of(kind), SIGMOID)
     tensors = population(kind)
     bias = tensors.pop("control_bias")
     noise = tf.broadcast_to(bias, [STEPS, *bias.shape[:2], BATCH])
@@ -243,8 +249,8 @@ def test_noise_is_added_to_the_logits(kind):
 def test_rounded_actions_are_those_of_the_largest_weights(kind):
     tensors = population(kind)
     kernel = layout_of(kind)
-    soft, _ = run(scan.Scan(kernel, "sigmoid"), tensors)
-    hard, _ = run(scan.Scan(kernel, "sigmoid", rounding=True), tensors)
+    soft, _ = run(scan.Scan(kernel, SIGMOID), tensors)
+    hard, _ = run(scan.Scan(kernel, SIGMOID, rounding=True), tensors)
 
     soft_weights, _ = scan.split_controls(soft["controls"][:1], 1)
     weights, _ = scan.split_controls(hard["controls"], 1)
@@ -331,7 +337,7 @@ def test_a_memory_that_is_carried_on_takes_no_loop_more(kind):
 
 def test_steps_of_unknown_number_have_one_loop_forward_and_one_backward():
     tensors = {name: tf.cast(tensor, tf.float32) for name, tensor in population(STACK).items()}
-    options = scan.Scan(layout_of(STACK), "sigmoid")
+    options = scan.Scan(layout_of(STACK), SIGMOID)
 
     @tf.function(jit_compile=True)
     def step(projected):

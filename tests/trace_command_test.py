@@ -232,8 +232,8 @@ def test_a_terminal_gets_its_width_and_colours(environment, colors, run, monkeyp
         (["--model=counter", "--text=abc"], "Unknown symbol: expected one of a b, got c."),
         (
             ["--model=lstm.keras", "--text=ab"],
-            "Model 'lstm' has no memory to trace: expected a StackCell, ListCell, "
-            "StackRNN or ListRNN in it.",
+            "Model 'lstm' has no memory to trace: expected a StackCell, a StackRNN or the like "
+            "in it.",
         ),
         (["--model=lstm", "--text=ab"], "The SavedModel in 'lstm/1' has no memory to trace."),
         (["--model=damaged.keras", "--text=ab"], "Cannot load 'damaged.keras': "),

@@ -400,8 +400,7 @@ BAD = {
             TEXT,
             vocabulary="abc",
         ),
-        "Model 'm' has no memory to trace: expected a StackCell, ListCell, StackRNN or ListRNN in "
-        "it.",
+        "Model 'm' has no memory to trace: expected a StackCell, a StackRNN or the like in it.",
     ),
     "no model": (
         lambda: trace("anbn", TEXT),

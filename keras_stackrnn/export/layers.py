@@ -76,40 +76,44 @@ class MemoryLayer:
         self.cell = layer.cell
         self.layout = layer.cell.layout
         self.memories = layer.cell.num_memories
-        self._names = [f"{name}_{index}" for name in ("hidden", "memory", "depth")]
+        self._states = {name: f"{name}_{index}" for name in layer.cell.controller.states}
+        self._memory, self._depth = f"memory_{index}", f"depth_{index}"
 
     @property
     def specs(self) -> dict[str, tf.TensorSpec]:
-        hidden, memory, depth = self._names
+        units, memory, depth = self.cell.units, self._memory, self._depth
         return {
-            hidden: tf.TensorSpec([None, self.cell.units], tf.float32, hidden),
+            **{name: tf.TensorSpec([None, units], tf.float32, name) for name in self._names},
             memory: tf.TensorSpec([None, None], tf.float32, memory),
             depth: tf.TensorSpec([None], tf.int32, depth),
         }
 
+    @property
+    def _names(self):
+        return self._states.values()
+
     def initial_state(self, batch_size):
         rows = self.cell.read_depth
-        states = [
-            tf.zeros([batch_size, self.cell.units]),
-            tf.fill([batch_size, rows * self.cell.row_size], EMPTY),
-            tf.fill([batch_size], rows),
-        ]
-        return dict(zip(self._names, states, strict=True))
+        return {
+            **{name: tf.zeros([batch_size, self.cell.units]) for name in self._names},
+            self._memory: tf.fill([batch_size, rows * self.cell.row_size], EMPTY),
+            self._depth: tf.fill([batch_size], rows),
+        }
 
     def begin(self, states, steps, piled):
-        hidden, slots, depth = (states[name] for name in self._names)
-        rows = self._aligned(slots, depth)
+        rows = self._aligned(states[self._memory], states[self._depth])
         lanes = tf.reshape(transposed(rows, [1, 2, 0]), [tf.shape(rows)[1], -1])
         memory = self.layout.kind.served(self.layout, lanes, steps, piled)
-        return _Carried(hidden, memory.read(self.layout), memory)
+        of_controller = {name: states[given] for name, given in self._states.items()}
+        return _Carried(of_controller, memory.read(self.layout), memory)
 
     def rows(self, states):
         """How many rows the memory has."""
-        return tf.shape(states[self._names[1]])[1] // self.cell.row_size
+        return tf.shape(states[self._memory])[1] // self.cell.row_size
 
     def _aligned(self, slots, depth):
         """The memory as `[batch, rows, row_size]`, empty but for each row's own `depth`."""
-        _, name, depth_name = self._names
+        name, depth_name = self._memory, self._depth
         size = tf.shape(slots)[1]
         rows = size // self.cell.row_size
         slots = require(
@@ -141,39 +145,40 @@ class MemoryLayer:
         is_token = inputs.dtype.is_integer
         kernel = tf.convert_to_tensor(self.cell.kernel)
         sums = tf.gather(kernel, inputs) if is_token else tf.matmul(inputs, kernel)
-        return sums + self.cell.bias if self.cell.use_bias else sums
+        return sums + self.cell.input_bias if self.cell.use_bias else sums
 
     def stepper(self):
         """A step that works with the weights as they are now: a loop then reads them once."""
         cell, layout = self.cell, self.layout
         memory_kernel = tf.convert_to_tensor(cell.memory_kernel)
         control_kernel = _of_controls(cell, cell.action_kernel, cell.value_kernel)
-        recurrent_kernel = control_bias = None
-        if cell.use_recurrent_kernel:
-            recurrent_kernel = tf.convert_to_tensor(cell.recurrent_kernel)
+        control_bias = None
         if cell.use_bias:
             control_bias = _of_controls(cell, cell.action_bias, cell.value_bias)[:, None]
 
         def step(inputs, carried, alive):
             read = tf.reshape(carried.read, [memory_kernel.shape[0], -1])
             before = inputs + tf.matmul(read, memory_kernel, transpose_a=True)
-            if recurrent_kernel is not None:
-                before += tf.matmul(carried.hidden, recurrent_kernel)
-            hidden = cell.activation(before)
-            controls = tf.matmul(control_kernel, hidden, transpose_a=True, transpose_b=True)
+            states = cell.decide(before, carried.states)
+            controls = tf.matmul(
+                control_kernel, states["hidden"], transpose_a=True, transpose_b=True
+            )
             if control_bias is not None:
                 controls += control_bias
             controls = tf.reshape(controls, [control_kernel.shape[1] // self.memories, -1])
             alive_lanes = None if alive is None else tf.tile(alive, [self.memories])
             memory, actions = carried.memory.act(layout, controls, alive_lanes, cell.rounding)
             if alive is not None:
-                hidden = tf.where(alive[:, None], hidden, carried.hidden)
-            return _Carried(hidden, memory.read(layout), memory), actions
+                states = {
+                    name: tf.where(alive[:, None], state, carried.states[name])
+                    for name, state in states.items()
+                }
+            return _Carried(states, memory.read(layout), memory), actions
 
         return step
 
     def hidden(self, carried):
-        return carried.hidden
+        return carried.states["hidden"]
 
     def tops(self, carried):
         """`[lanes]`: the top of each stack, or what is under the head of each list."""
@@ -184,10 +189,10 @@ class MemoryLayer:
         occupied = tf.reduce_any(tf.not_equal(rows, EMPTY), axis=1)
         start, stop = self.layout.trimmed(tf.shape(rows)[0], occupied)
         rows = rows[start:stop]
-        depth, batch = tf.shape(rows)[0], tf.shape(carried.hidden)[0]
+        depth, batch = tf.shape(rows)[0], tf.shape(self.hidden(carried))[0]
         slots = transposed(tf.reshape(rows, [depth * self.cell.row_size, batch]))
-        states = (carried.hidden, slots, tf.fill([batch], depth))
-        return dict(zip(self._names, states, strict=True))
+        states = {given: carried.states[name] for name, given in self._states.items()}
+        return {**states, self._memory: slots, self._depth: tf.fill([batch], depth)}
 
 
 def _of_controls(cell, of_actions, of_writing):
@@ -205,6 +210,6 @@ class _Carried(NamedTuple):
     overwritten in place, and so every look at it is over before the next step writes.
     """
 
-    hidden: tf.Tensor
+    states: dict[str, tf.Tensor]
     read: tf.Tensor
     memory: tuple

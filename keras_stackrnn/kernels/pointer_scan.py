@@ -29,48 +29,55 @@ class Watch(NamedTuple):
         return self._replace(forced=self.forced[steps])
 
 
-def scan(cell, sequences, hidden, memory):
+def scan(cell, sequences, states, memory, counts=None, resets=None):
     """Takes whole sequences through a cell with rounded actions.
 
     Args:
         cell: A `MemoryCell`.
         sequences: `[batch, steps, features]`.
-        hidden: `[batch, units]`.
-        memory: `[batch, rows * memories]`, a state of the soft memory.
+        states: The controller's states, `[batch, units]` each, by name.
+        memory: `[batch, rows * row_size]`, a state of the soft memory.
+        counts: `[batch, steps]` of booleans: a step that does not count leaves all as it was.
+        resets: `[batch, steps]` of booleans: states and memories begin anew before the step.
 
     Returns:
-        The hidden units of every step, `[batch, steps, units]`; the memory's last state, of
+        The hidden units of every step, `[batch, steps, units]`; the controller's last states; the
+        memory's, of
         `capacity` rows or, without a capacity, as deep as its elements need; and the number of
         elements lost at its ends.
     """
-    [hiddens], pointers = _scan(cell, sequences, hidden, memory)
+    marks = {
+        name: tf.transpose(each)
+        for name, each in (("counts", counts), ("resets", resets))
+        if each is not None
+    }
+    [hiddens], states, pointers = _scan(cell, sequences, states, memory, marks=marks)
     lost = pointers.lost() // cell.element_size
-    return tf.transpose(hiddens, [1, 0, 2]), _state_of(cell, pointers), lost
+    return tf.transpose(hiddens, [1, 0, 2]), states, _state_of(cell, pointers), lost
 
 
-def watched_scan(cell, sequences, hidden, memory, watch: Watch):
+def watched_scan(cell, sequences, states, memory, watch: Watch):
     """`scan`, run eagerly and looked at.
 
     Returns:
-        The hidden units and the memory's last state, as `scan` does; and of every step and lane the
+        The hidden units and the last states, as `scan` does; and of every step and lane the
         action taken and the value written, `[steps, lanes]`, and the elements afterwards in the
         order in which they are read, `[steps, lanes, depth]`.
     """
-    (hiddens, *seen), pointers = _scan(cell, sequences, hidden, memory, watch)
-    return tf.transpose(hiddens, [1, 0, 2]), _state_of(cell, pointers), *seen
+    (hiddens, *seen), states, pointers = _scan(cell, sequences, states, memory, watch)
+    return tf.transpose(hiddens, [1, 0, 2]), states, _state_of(cell, pointers), *seen
 
 
-def _scan(cell, sequences, hidden, memory, watch=None):
+def _scan(cell, sequences, states, memory, watch=None, marks=None):
     pointers = _pointers_of(cell, memory)
     projected = tf.transpose(tf.matmul(sequences, cell.kernel), [1, 0, 2])
     steps = dimensions(projected)[0]
     if not tf.is_tensor(steps) and steps <= CHUNK:
         pointers = pointers.with_room_for(steps)
-        done, _, pointers = _take_steps(cell, projected, hidden, pointers, watch)
-        return done, pointers
+        return _take_steps(cell, projected, states, pointers, marks or {}, watch)
     if tf.executing_eagerly():
-        return _take_chunks_eagerly(cell, projected, hidden, pointers, watch)
-    return _take_chunks_in_graph(cell, projected, hidden, pointers)
+        return _take_chunks_eagerly(cell, projected, states, pointers, marks or {}, watch)
+    return _take_chunks_in_graph(cell, projected, states, pointers, marks or {})
 
 
 def _pointers_of(cell, memory):
@@ -96,41 +103,45 @@ def _state_of(cell, pointers):
     return tf.reshape(tf.transpose(rows, [0, 2, 1]), [batch, depth * cell.row_size])
 
 
-def _take_steps(cell, projected, hidden, pointers, watch=None):
+def _take_steps(cell, projected, states, pointers, marks, watch=None):
     """All steps of `projected`, `[steps, batch, units]`; the arrays have room for them.
 
     Returns:
-        What `_take_step` has done, of all steps; the last hidden units; and the pointers.
+        What `_take_step` has done, of all steps; the controller's last states; and the pointers.
     """
     steps = dimensions(projected)[0]
 
-    def step(t, hidden, pointers, written):
+    def step(t, states, pointers, written):
         watched = None if watch is None else watch.at(t)
-        done, pointers = _take_step(cell, projected[t], hidden, pointers, watched)
+        now = {name: each[t] for name, each in marks.items()}
+        done, states, pointers = _take_step(cell, projected[t], states, pointers, now, watched)
         written = [array.write(t, each) for array, each in zip(written, done, strict=True)]
-        return t + 1, done[0], pointers, written
+        return t + 1, states, pointers, written
 
     of_floats = projected.dtype
     dtypes = [of_floats] if watch is None else [of_floats, tf.int32, of_floats, of_floats]
-    _, hidden, pointers, written = tf.while_loop(
+    _, states, pointers, written = tf.while_loop(
         lambda t, *_: t < steps,
         step,
-        (0, hidden, pointers, [tf.TensorArray(dtype, size=steps) for dtype in dtypes]),
+        (0, states, pointers, [tf.TensorArray(dtype, size=steps) for dtype in dtypes]),
         maximum_iterations=steps,
     )
-    return [array.stack() for array in written], hidden, pointers
+    return [array.stack() for array in written], states, pointers
 
 
-def _take_step(cell, projected, hidden, pointers, watch=None):
-    """One step: a list of the hidden units and of what `watched_scan` wants; and the pointers."""
+def _take_step(cell, projected, states, pointers, marks, watch=None):
+    """One step: the hidden units and what `watched_scan` wants; the states; and the pointers."""
     kind, batch = cell.layout.kind, dimensions(projected)[0]
+    if "resets" in marks:
+        resets = marks["resets"]
+        pointers = pointers.emptied(tf.repeat(resets, cell.element_size * cell.num_memories))
+        states = _where(
+            resets, {name: tf.zeros_like(each) for name, each in states.items()}, states
+        )
     read = [tf.reshape(row, [batch, -1]) for row in pointers.read(kind, cell.read_depth)]
     before = projected + tf.matmul(tf.concat(read, axis=1), cell.memory_kernel)
-    if cell.use_recurrent_kernel:
-        before += tf.matmul(hidden, cell.recurrent_kernel)
-    if cell.use_bias:
-        before += cell.bias
-    hidden = cell.activation(before)
+    after = cell.decide(before, states, cell.input_bias)
+    hidden = after["hidden"]
     logits, value = tf.matmul(hidden, cell.action_kernel), tf.matmul(hidden, cell.value_kernel)
     if cell.use_bias:
         logits, value = logits + cell.action_bias, value + cell.value_bias
@@ -139,11 +150,20 @@ def _take_step(cell, projected, hidden, pointers, watch=None):
     value = tf.reshape(tf.sigmoid(value), [-1])
     if watch is not None:
         action = tf.where(watch.forced < 0, action, watch.forced)
+    if "counts" in marks:
+        # No action at all is taken where the step does not count.
+        action = tf.where(tf.repeat(marks["counts"], cell.num_memories), action, -1)
+        after = _where(marks["counts"], after, states)
     pointers = pointers.act(kind, _of_elements(cell, action), value, cell.capacity)
     if watch is None:
-        return [hidden], pointers
+        return [after["hidden"]], after, pointers
     seen = tf.stack(pointers.read(kind, watch.depth), axis=1)
-    return [hidden, action, value, seen], pointers
+    return [after["hidden"], action, value, seen], after, pointers
+
+
+def _where(rows, states, others):
+    """Of each state those rows of a batch, and of the others the rest."""
+    return {name: tf.where(rows[:, None], each, others[name]) for name, each in states.items()}
 
 
 def _of_elements(cell, action):
@@ -160,40 +180,42 @@ _take_steps_compiled = tf.function(
 )
 
 
-def _take_chunks_eagerly(cell, projected, hidden, pointers, watch=None):
+def _take_chunks_eagerly(cell, projected, states, pointers, marks, watch=None):
     chunks = []
     for begin in range(0, projected.shape[0], CHUNK):
         part = slice(begin, begin + CHUNK)
         pointers = pointers.grown_for(CHUNK)
         watched = None if watch is None else watch.at(part)
-        done, hidden, pointers = _take_steps_compiled(
-            cell, projected[part], hidden, pointers, watched
+        now = {name: each[part] for name, each in marks.items()}
+        done, states, pointers = _take_steps_compiled(
+            cell, projected[part], states, pointers, now, watched
         )
         chunks.append(done)
-    return [tf.concat(each, axis=0) for each in zip(*chunks, strict=True)], pointers
+    return [tf.concat(each, axis=0) for each in zip(*chunks, strict=True)], states, pointers
 
 
-def _take_chunks_in_graph(cell, projected, hidden, pointers):
+def _take_chunks_in_graph(cell, projected, states, pointers, marks):
     steps = dimensions(projected)[0]
 
-    def chunk(begin, hidden, pointers, hiddens):
+    def chunk(begin, states, pointers, hiddens):
         end = tf.minimum(begin + CHUNK, steps)
 
-        def step(t, hidden, pointers, hiddens):
-            [hidden], pointers = _take_step(cell, projected[t], hidden, pointers)
-            return t + 1, hidden, pointers, hiddens.write(t, hidden)
+        def step(t, states, pointers, hiddens):
+            now = {name: each[t] for name, each in marks.items()}
+            [hidden], states, pointers = _take_step(cell, projected[t], states, pointers, now)
+            return t + 1, states, pointers, hiddens.write(t, hidden)
 
         return tf.while_loop(
-            lambda t, *_: t < end, step, (begin, hidden, pointers.grown_for(CHUNK), hiddens)
+            lambda t, *_: t < end, step, (begin, states, pointers.grown_for(CHUNK), hiddens)
         )
 
-    hiddens = tf.TensorArray(projected.dtype, size=steps, element_shape=hidden.shape)
-    loop = (tf.constant(0), hidden, pointers.in_place(), hiddens)
+    hiddens = tf.TensorArray(projected.dtype, size=steps, element_shape=states["hidden"].shape)
+    loop = (tf.constant(0), states, pointers.in_place(), hiddens)
     shapes = tf.nest.map_structure(_shape_in_a_growing_loop, loop)
-    *_, pointers, hiddens = tf.while_loop(
+    _, states, pointers, hiddens = tf.while_loop(
         lambda begin, *_: begin < steps, chunk, loop, shape_invariants=shapes
     )
-    return [hiddens.stack()], pointers
+    return [hiddens.stack()], states, pointers
 
 
 def _shape_in_a_growing_loop(value):

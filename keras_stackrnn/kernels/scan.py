@@ -21,9 +21,11 @@ P rows, E numbers an element, N numbers a row; C = A - 1 + E controls, L = S * B
 """
 
 import dataclasses
+from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_stackrnn.controllers import Controller
 from keras_stackrnn.kernels.lanes import dimensions, join_lanes, split_lanes, steps_last
 from keras_stackrnn.memories.layout import MemoryLayout
 from keras_stackrnn.memories.soft import EMPTY, padded, row_count, total
@@ -36,14 +38,6 @@ SHORTEST_BLOCK = 8
 # rows, and products with ones, many lanes at a time.
 MOST_ROWS_SUMMED_BY_LANE = 32
 
-# The derivatives of the activations that the kernels know, from the activation's output.
-ACTIVATIONS = {
-    "sigmoid": (tf.sigmoid, lambda y: y * (1 - y)),
-    "tanh": (tf.tanh, lambda y: 1 - y * y),
-    "relu": (tf.nn.relu, lambda y: tf.cast(y > 0, y.dtype)),
-    "linear": (tf.identity, tf.ones_like),
-}
-
 
 @dataclasses.dataclass(frozen=True)
 class Scan:
@@ -51,7 +45,7 @@ class Scan:
 
     Args:
         layout: What the memories are.
-        activation: Name of the hidden units' activation, a key of `ACTIVATIONS`.
+        controller: What decides, with an activation whose derivative is known.
         rounding: Whether the most probable action alone is taken; then no gradient reaches the
             actions. (For one model `pointer_scan.py` does the same at a constant cost a step.)
         last_memory: Whether the memory after the last step comes out of the pass, and how many
@@ -65,7 +59,7 @@ class Scan:
     """
 
     layout: MemoryLayout
-    activation: str
+    controller: Controller
     rounding: bool = False
     last_memory: bool = False
     differentiate_memory: bool = False
@@ -77,30 +71,60 @@ class Scan:
             raise ValueError("differentiate_memory=True needs last_memory=True, got False")
 
 
-def scan(options: Scan, projected, hidden, memory, weights, control_noise=None):
+class Scanned(NamedTuple):
+    """What comes out of a whole sequence.
+
+    Attributes:
+        hiddens: `[T, R, H, B]`, the hidden units of every step.
+        controls: `[T, R, C, L]`, the weights of all actions but the last and the element written;
+            no gradient comes back from them.
+        states: The controller's states after the last step, `[R, H, B]` each, by name.
+        memory: `[R, P, N*L]`, the memories after the last step; `None` unless they were wanted.
+        lost: `[R]`, how many elements went past the memories' ends; `None` likewise.
+    """
+
+    hiddens: tf.Tensor
+    controls: tf.Tensor
+    states: dict[str, tf.Tensor]
+    memory: tf.Tensor | None
+    lost: tf.Tensor | None
+
+
+class Steps(NamedTuple):
+    """What steps are told beside their inputs, `[T, R, …]` each; gets no gradient.
+
+    Attributes:
+        noise: `[T, R, C*S, B]`, added to the logits.
+        counts: `[T, R, 1, B]` of booleans: a step that does not count leaves all as it was.
+        resets: `[T, R, 1, B]` of booleans: states and memories begin anew before the step.
+    """
+
+    noise: tf.Tensor | None = None
+    counts: tf.Tensor | None = None
+    resets: tf.Tensor | None = None
+
+
+def scan(options: Scan, projected, states, memory, weights, steps: Steps | None = None) -> Scanned:
     """Takes a whole sequence through the cell's equations.
 
     Args:
         options: A `Scan`.
-        projected: `[T, R, H, B]`, the inputs times their kernel, bias included.
-        hidden: `[R, H, B]`, the hidden units before the first step.
+        projected: `[T, R, G*H, B]` for G gates, the inputs times their kernel, bias included.
+        states: The controller's states before the first step, `[R, H, B]` each, by name.
         memory: `[R, P, N*L]`, the memories before the first step.
-        weights: Dict of `memory_kernel` `[R, H, K*E*S]`; `control_kernel` `[R, C*S, H]`, for the
+        weights: Dict of `memory_kernel` `[R, G*H, K*E*S]`; `control_kernel` `[R, C*S, H]`, for the
             logits of all actions but the last, which are relative to the last one's, and for the
-            element written; optionally `recurrent_kernel` `[R, H, H]` and `control_bias`
-            `[R, C*S, 1]`.
-        control_noise: `[T, R, C*S, B]`, added to the logits; optional, gets no gradient.
-
-    Returns:
-        `hiddens` `[T, R, H, B]`; `controls` `[T, R, C, L]`, the weights of all actions but the
-        last and the element written, which pass no gradient on; and if `options.last_memory`, the
-        last memory, `[R, P, N*L]`, and how many elements went past its ends, `[R]`, else `None`s.
+            element written; optionally `recurrent_kernel` `[R, G*H, H]`, `recurrent_bias`
+            `[R, G*H, 1]` and `control_bias` `[R, C*S, 1]`.
+        steps: What steps are told beside.
     """
-    tensors = {"projected": projected, "hidden": hidden, "memory": memory, **weights}
-    pass_ = _Pass(options, list(tensors), control_noise)
-    hiddens, controls, *memory_and_lost = tf.custom_gradient(pass_.run)(*tensors.values())
-    last, lost = memory_and_lost if options.last_memory else (None, None)
-    return hiddens, tf.stop_gradient(controls), last, lost
+    tensors = {"projected": projected, **states, "memory": memory, **weights}
+    pass_ = _Pass(options, list(tensors), steps or Steps())
+    hiddens, controls, *rest = tf.custom_gradient(pass_.run)(*tensors.values())
+    others = pass_.states_beside_hidden
+    after = {"hidden": hiddens[-1], **dict(zip(others, rest, strict=False))}
+    last, lost = rest[len(others) :] if options.last_memory else (None, None)
+    return Scanned(hiddens, tf.stop_gradient(controls), after, last, lost)
 
 
 def split_controls(controls, element_size: int):
@@ -118,39 +142,46 @@ def split_controls(controls, element_size: int):
 class _Pass:
     """One forward pass and the way back."""
 
-    def __init__(self, options, names, control_noise):
+    def __init__(self, options, names, steps):
         self.options = options
         self.layout = options.layout
+        self.controller = options.controller
         self.names = names
-        self.control_noise = control_noise
-        self.activation, self.derivative = ACTIVATIONS[options.activation]
+        self.steps = steps
+        self.states_beside_hidden = [name for name in self.controller.states if name != "hidden"]
+        # What is projected is read there, and its place is taken by what is as large.
+        self.in_place = self.controller.records[0] if self.controller.records else "hiddens"
 
     def run(self, *tensors):
         inputs = dict(zip(self.names, tensors, strict=True))
+        self.marks = self.spread_marks(inputs)
         blocks, backward_blocks = self.blocks(inputs)
         before = blocks[0]
-        memory, hidden = inputs["memory"][:, before.start : before.stop], inputs["hidden"]
+        memory = inputs["memory"][:, before.start : before.stop]
+        states = {name: inputs[name] for name in self.controller.states}
         # In a list that is empty if nobody asks: loops that carry a constant may fail to compile.
         lost = [self.none_lost(memory)] if self.options.last_memory else []
-        arrays = self.arrays(inputs, ["hiddens", "controls"])
-        # Each step reads what is projected, then writes its hidden units in the same place.
-        arrays["hiddens"] = arrays["hiddens"].unstack(inputs["projected"])
+        arrays = self.arrays(inputs, [*self.controller.records, "hiddens", "controls"])
+        arrays[self.in_place] = arrays[self.in_place].unstack(inputs["projected"])
         first_rows, all_rows = [], []
         for block, backward_block in zip(blocks, backward_blocks, strict=True):
             memory, before = _fit(memory, before, block, EMPTY), block
             first_rows.append(_fit(memory, block, backward_block, EMPTY))
-            hidden, memory, lost, arrays, rows = self.forward(
-                block, backward_block, inputs, hidden, memory, lost, arrays
+            states, memory, lost, arrays, rows = self.forward(
+                block, backward_block, inputs, states, memory, lost, arrays
             )
             all_rows.append(rows)
         record = {name: array.stack() for name, array in arrays.items()}
 
-        def gradients(d_hiddens, _, d_memory, *__):
+        def gradients(d_hiddens, _, *others):
             kept = zip(backward_blocks, first_rows, all_rows, strict=True)
-            return self.backward(inputs, record, list(kept), d_hiddens, d_memory)
+            *d_states, d_memory = others[: len(self.states_beside_hidden) + 1]
+            d_states = dict(zip(self.states_beside_hidden, d_states, strict=True))
+            return self.backward(inputs, record, list(kept), d_hiddens, d_states, d_memory)
 
         lost = [tf.reduce_sum(elements, axis=[1, 2]) for elements in lost]
-        return (record["hiddens"], record["controls"], memory, *lost), gradients
+        others = [states[name] for name in self.states_beside_hidden]
+        return (record["hiddens"], record["controls"], *others, memory, *lost), gradients
 
     def none_lost(self, memory):
         lanes = dimensions(memory)[-1] // self.layout.numbers
@@ -173,63 +204,113 @@ class _Pass:
             return blocks, blocks
         return [_Block(block.begin, block.steps, 0, rows, head) for block in blocks], blocks
 
-    def forward(self, block, backward_block, inputs, hidden, memory, lost, arrays):
-        def step(t, noise, hidden, memory, lost, arrays, rows):
+    def forward(self, block, backward_block, inputs, states, memory, lost, arrays):
+        def step(t, told, states, memory, lost, arrays, rows):
+            if "resets" in told:
+                states, memory = self.begun_anew(told["resets"], states, memory)
             if self.options.keep_rows:
                 kept = _fit(memory, block, backward_block, EMPTY)
                 rows = rows.write(t - block.begin, kept)
-            projected = arrays["hiddens"].read(t)
-            hidden, controls = self.control(projected, noise, inputs, hidden, memory, block)
+            projected = arrays[self.in_place].read(t)
+            after, controls, record = self.control(projected, told, inputs, states, memory, block)
             weights, value = split_controls(controls, self.layout.element_size)
-            lost = [elements + self.layout.lost(weights, memory) for elements in lost]
-            memory = self.layout.act(weights, value, memory, block.head)
-            now = {"hiddens": hidden, "controls": controls}
-            return t + 1, self.noise(t + 1), hidden, memory, lost, _write(arrays, t, now), rows
+            falls = [self.layout.lost(weights, memory) for _ in lost]
+            moved = self.layout.act(weights, value, memory, block.head)
+            if "counts" in told:
+                counts, of_memories, of_rows = told["counts"]
+                after = {name: tf.where(counts, new, states[name]) for name, new in after.items()}
+                moved = tf.where(of_rows, moved, memory)
+                falls = [tf.where(of_memories, each, tf.zeros_like(each)) for each in falls]
+            lost = [total(pair) for pair in zip(lost, falls, strict=True)]
+            now = {**record, "hiddens": after["hidden"], "controls": controls}
+            return t + 1, self.told(t + 1), after, moved, lost, _write(arrays, t, now), rows
 
         rows = tf.TensorArray(memory.dtype, size=block.steps)
-        _, _, hidden, memory, lost, arrays, rows = tf.while_loop(
+        _, _, states, memory, lost, arrays, rows = tf.while_loop(
             lambda t, *_: t < block.end,
             step,
-            (block.begin, self.noise(block.begin), hidden, memory, lost, arrays, rows),
+            (block.begin, self.told(block.begin), states, memory, lost, arrays, rows),
             maximum_iterations=block.steps,
         )
-        return hidden, memory, lost, arrays, rows.stack() if self.options.keep_rows else None
+        return states, memory, lost, arrays, rows.stack() if self.options.keep_rows else None
 
-    def noise(self, t):
-        """The noise of a step, in a list that is empty if there is none."""
-        if self.control_noise is None:
-            return []
+    def told(self, t):
+        """What a step is told, by name; marks also spread over memories' lanes and rows' lanes."""
         # Steps are handed it, as the steps back are their controls (`backward_block`). Counted from
         # the end: the last step of all hands on some that no step takes.
-        return [self.control_noise[t - dimensions(self.control_noise)[0]]]
+        told = {}
+        if self.steps.noise is not None:
+            told["noise"] = self.steps.noise[t - dimensions(self.steps.noise)[0]]
+        for name, marks in self.marks.items():
+            told[name] = [each[t - dimensions(each)[0]] for each in marks]
+        return told
 
-    def control(self, projected, noise, inputs, hidden, memory, block):
-        """Equations 6 and 3: from what is read to the actions and the value to write."""
+    def spread_marks(self, inputs):
+        """Which steps count and which begin anew, for units, memories' lanes and rows' lanes."""
+        of_rows = dimensions(inputs["memory"])[-1] // dimensions(inputs["projected"])[-1]
+        copies = (of_rows // self.layout.numbers, of_rows)
+        marks = {"counts": self.steps.counts, "resets": self.steps.resets}
+        return {
+            name: (steps, *(tf.tile(steps, [1, 1, 1, count]) for count in copies))
+            for name, steps in marks.items()
+            if steps is not None
+        }
+
+    def begun_anew(self, resets, states, memory):
+        """States and memories as they are before a first step, where that is wanted."""
+        of_units, _, of_rows = resets
+        states = {
+            name: tf.where(of_units, tf.zeros_like(state), state) for name, state in states.items()
+        }
+        return states, tf.where(of_rows, tf.cast(EMPTY, memory.dtype), memory)
+
+    def control(self, projected, told, inputs, states, memory, block):
+        """Equations 6 and 3: from what is read to the actions and the element to write."""
         read = self.layout.read(memory, block.head)
         before = projected + inputs["memory_kernel"] @ split_lanes(read, projected)
+        recurrent = None
         if "recurrent_kernel" in inputs:
-            before += inputs["recurrent_kernel"] @ hidden
-        hidden = self.activation(before)
-        logits = inputs["control_kernel"] @ hidden
+            recurrent = inputs["recurrent_kernel"] @ states["hidden"]
+            if "recurrent_bias" in inputs:
+                recurrent += inputs["recurrent_bias"]
+            recurrent = self.by_gate(recurrent)
+        states, record = self.controller.step(self.by_gate(before), recurrent, states)
+        record = {
+            name: tf.concat(each, axis=1) if isinstance(each, list) else each
+            for name, each in record.items()
+        }
+        logits = inputs["control_kernel"] @ states["hidden"]
         if "control_bias" in inputs:
             logits += inputs["control_bias"]
-        logits = total([logits, *noise])
+        if "noise" in told:
+            logits += told["noise"]
         relative = len(self.layout.actions) - 1
         logits = join_lanes(logits, self.layout.controls)
         if relative == 1 and not self.options.rounding:
             # The weight of one action of two is a sigmoid, as the numbers written are.
-            return hidden, tf.sigmoid(logits)
+            return states, tf.sigmoid(logits), record
         *logits, value = tf.split(logits, [1] * relative + [self.layout.element_size], axis=1)
         weights = _round(logits) if self.options.rounding else _softmax(logits)
-        return hidden, tf.concat([*weights, tf.sigmoid(value)], axis=1)
+        return states, tf.concat([*weights, tf.sigmoid(value)], axis=1), record
+
+    def by_gate(self, tensor):
+        """`[R, G*H, B]` as a list of `[R, H, B]`."""
+        gates = self.controller.gates
+        return [tensor] if gates == 1 else tf.split(tensor, gates, axis=1)
 
     def replay(self, block, controls, memory):
         """The rows before each step of a block, worked out from the actions taken."""
 
         def step(t, memory, rows):
+            told = self.told(t)
+            if "resets" in told:
+                _, memory = self.begun_anew(told["resets"], {}, memory)
             rows = rows.write(t - block.begin, memory)
             weights, value = split_controls(controls[t], self.layout.element_size)
-            return t + 1, self.layout.act(weights, value, memory, block.head), rows
+            moved = self.layout.act(weights, value, memory, block.head)
+            if "counts" in told:
+                moved = tf.where(told["counts"][2], moved, memory)
+            return t + 1, moved, rows
 
         rows = tf.TensorArray(memory.dtype, size=block.steps)
         _, _, rows = tf.while_loop(
@@ -240,15 +321,16 @@ class _Pass:
         )
         return rows.stack()
 
-    def backward(self, inputs, record, kept, d_hiddens, d_memory):
+    def backward(self, inputs, record, kept, d_hiddens, d_states, d_memory):
         """The gradients of all inputs; `kept` are the blocks, each with its first and all rows."""
         if not self.options.differentiate_memory:
             # No steps are left to bring any row to the head.
             d_memory = tf.zeros_like(kept[-1][1])
-        d_state = {"memory": d_memory}
-        if "recurrent_kernel" in inputs:
+        d_state = {**d_states, "memory": d_memory}
+        if self.hidden_goes_on(inputs):
             d_state["hidden"] = tf.zeros_like(inputs["hidden"])
-        arrays, later, reads = self.arrays(inputs, ["before", "controls"]), kept[-1][0], []
+        names = ["before", "controls", *(["recurrent"] if self.has_two_befores(inputs) else [])]
+        arrays, later, reads = self.arrays(inputs, names), kept[-1][0], []
         for block, first_rows, rows in reversed(kept):
             d_state["memory"], later = _fit(d_state["memory"], later, block, 0.0), block
             if rows is None:
@@ -262,17 +344,32 @@ class _Pass:
 
         gradients = {
             "projected": d_before,
-            "hidden": d_state.get("hidden", tf.zeros_like(inputs["hidden"])),
+            **{
+                name: d_state.get(name, tf.zeros_like(inputs[name]))
+                for name in self.controller.states
+            },
             "memory": self.d_first_memory(d_state["memory"], later, inputs["memory"]),
             "memory_kernel": _product(d_before, split_lanes(reads, d_before)),
             "control_kernel": _product(d_controls, hiddens),
         }
         if "recurrent_kernel" in inputs:
             earlier = tf.concat([inputs["hidden"][None], hiddens[:-1]], axis=0)
-            gradients["recurrent_kernel"] = _product(d_before, earlier)
+            if "resets" in self.marks:
+                earlier = tf.where(self.steps.resets, tf.zeros_like(earlier), earlier)
+            d_recurrent = arrays["recurrent"].stack() if "recurrent" in arrays else d_before
+            gradients["recurrent_kernel"] = _product(d_recurrent, earlier)
+            gradients["recurrent_bias"] = tf.reduce_sum(d_recurrent, axis=[0, 3])[..., None]
         if "control_bias" in inputs:
             gradients["control_bias"] = tf.reduce_sum(d_controls, axis=[0, 3])[..., None]
         return [gradients[name] for name in self.names]
+
+    def hidden_goes_on(self, inputs):
+        """Whether the hidden units matter to the next step otherwise than by their actions."""
+        return "recurrent_kernel" in inputs or self.controller.carries_hidden or bool(self.marks)
+
+    def has_two_befores(self, inputs):
+        """Whether gradients of what comes from the hidden units are others than the inputs'."""
+        return "recurrent_kernel" in inputs and self.controller.biases > 1
 
     def d_first_memory(self, gradient, block, memory):
         """The gradient of the memory given, of that of the first block's rows."""
@@ -290,6 +387,7 @@ class _Pass:
         }
 
         look_up = {
+            **{name: (lambda t, all_=record[name]: all_[t]) for name in self.controller.records},
             "hidden": lambda t: record["hiddens"][t],
             "controls": lambda t: record["controls"][t],
             "memory": lambda t: record["rows"][t - block.begin],
@@ -306,7 +404,8 @@ class _Pass:
 
         def step(t, handed, d_state, arrays):
             others = {name: at(t) for name, at in look_up.items() if name not in handed}
-            d_state, now = self.backward_step(block, transposed, d_state, **handed, **others)
+            seen = {**others, **handed, **self.told(t)}
+            d_state, now = self.backward_step(block, transposed, d_state, seen)
             return t - 1, hand_on(t - 1), d_state, _write(arrays, t, now)
 
         last = block.end - 1
@@ -318,8 +417,9 @@ class _Pass:
         )
         return d_state, arrays
 
-    def backward_step(self, block, transposed, d_state, *, hidden, controls, memory, d_hidden):
+    def backward_step(self, block, transposed, d_state, seen):
         layout, d_memory = self.layout, d_state["memory"]
+        hidden, controls, memory = seen["hidden"], seen["controls"], seen["memory"]
         weights, value = split_controls(controls, layout.element_size)
 
         *moves, last_move = layout.kind.moves(value, memory, block.head)
@@ -333,17 +433,62 @@ class _Pass:
         d_relative = tf.concat([*(d - mean for d in d_weights), *d_numbers], axis=1)
         # Multiplied in this layout: else XLA works it out twice, once for each use of it.
         d_controls = split_lanes(controls, hidden) * split_lanes(d_relative, hidden)
+        d_controls = self.where_it_counts(d_controls, seen)
 
-        d_hidden += transposed["control_kernel"] @ d_controls
+        d_hidden = seen["d_hidden"] + transposed["control_kernel"] @ d_controls
         if "hidden" in d_state:
             d_hidden += d_state["hidden"]
-        d_before = d_hidden * self.derivative(hidden)
-        d_read = join_lanes(transposed["memory_kernel"] @ d_before, layout.read_depth)
-        d_memory = layout.rows_back(weights, d_memory, value, memory, block.head)
-        d_state = {"memory": d_memory + layout.read_back(d_read, block.head, block.rows)}
+        d_after = {
+            **{name: d_state[name] for name in self.states_beside_hidden},
+            "hidden": d_hidden,
+        }
+        kept = {name: seen[name] for name in self.controller.records}
+        if kept:
+            kept["gates"] = self.by_gate(kept["gates"])
+        d_before, d_recurrent, d_earlier = self.controller.back(d_after, hidden, kept)
+        now = {"controls": d_controls, "before": self.all_gates(d_before, seen)}
+        d_read = join_lanes(transposed["memory_kernel"] @ now["before"], layout.read_depth)
+        d_rows = layout.rows_back(weights, d_memory, value, memory, block.head)
+        if "counts" in seen:
+            d_rows = tf.where(seen["counts"][2], d_rows, d_memory)
+            d_earlier = {
+                # Where a step does not count, its controls have no gradient to add.
+                name: tf.where(seen["counts"][0], d_earlier.get(name, tf.zeros_like(d)), d)
+                for name, d in d_after.items()
+            }
+        d_state = {**d_earlier, "memory": d_rows + layout.read_back(d_read, block.head, block.rows)}
         if "recurrent_kernel" in transposed:
-            d_state["hidden"] = transposed["recurrent_kernel"] @ d_before
-        return d_state, {"before": d_before, "controls": d_controls}
+            d_recurrent = (
+                self.all_gates(d_recurrent, seen) if self.controller.biases > 1 else now["before"]
+            )
+            if self.controller.biases > 1:
+                now["recurrent"] = d_recurrent
+            d_state["hidden"] = total(
+                [transposed["recurrent_kernel"] @ d_recurrent, *_if_there(d_state.get("hidden"))]
+            )
+        elif "hidden" not in d_state and self.marks:
+            d_state["hidden"] = tf.zeros_like(hidden)
+        if "resets" in seen:
+            of_units, _, of_rows = seen["resets"]
+            d_state = {
+                name: tf.where(of_rows if name == "memory" else of_units, tf.zeros_like(d), d)
+                for name, d in d_state.items()
+            }
+        return d_state, now
+
+    def all_gates(self, gradients, seen):
+        """The gates' gradients in one tensor, `[R, G*H, B]`."""
+        one = gradients[0] if len(gradients) == 1 else tf.concat(gradients, axis=1)
+        return self.where_it_counts(one, seen)
+
+    def where_it_counts(self, gradient, seen):
+        if "counts" not in seen:
+            return gradient
+        return tf.where(seen["counts"][0], gradient, tf.zeros_like(gradient))
+
+
+def _if_there(tensor) -> list:
+    return [] if tensor is None else [tensor]
 
 
 @dataclasses.dataclass(frozen=True)

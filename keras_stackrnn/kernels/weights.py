@@ -11,6 +11,8 @@ def kernel_weights(cell) -> dict[str, tf.Tensor]:
     }
     if cell.use_recurrent_kernel:
         weights["recurrent_kernel"] = tf.transpose(cell.recurrent_kernel)
+        if cell.controller.biases > 1 and cell.use_bias:
+            weights["recurrent_bias"] = cell.bias[1][:, None]
     if cell.use_bias:
         bias = _controls(cell, cell.action_bias[None], cell.value_bias[None])
         weights["control_bias"] = tf.transpose(bias)

@@ -52,8 +52,9 @@ class EditorCell(MemoryCell):
         use_recurrent_kernel=True,
         use_bias=False,
         rounding=False,
-        activation="sigmoid",
+        activation=None,
         element_size=1,
+        controller="simple",
         **kwargs,
     ):
         super().__init__(
@@ -67,6 +68,7 @@ class EditorCell(MemoryCell):
             rounding,
             activation,
             element_size,
+            controller,
             **kwargs,
         )
         self.num_editors = self.num_memories

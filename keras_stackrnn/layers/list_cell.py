@@ -32,8 +32,11 @@ class ListCell(MemoryCell):
         use_bias: Boolean, whether hidden units, actions and inserted values have biases.
         rounding: Boolean, whether the most probable action alone is taken at inference; training
             always mixes.
-        activation: Activation function of the hidden units.
+        activation: Activation function of the hidden units; `None`: the controller's own, sigmoid
+            of `"simple"`, tanh of the others.
         element_size: Positive integer, how many numbers an element has; one action moves them all.
+        controller: `"simple"`, the paper's; `"gru"` or `"lstm"`, which are Keras' own but for what
+            they read of the memory. The states of `"lstm"` are `[hidden, cell, memory]`.
         **kwargs: `kernel_initializer`, `recurrent_initializer`, `memory_initializer`,
             `action_initializer`, `insert_initializer`, `bias_initializer`, the same names with
             `_regularizer` and `_constraint`, and the arguments of every Keras layer.
@@ -65,8 +68,9 @@ class ListCell(MemoryCell):
         use_recurrent_kernel=True,
         use_bias=False,
         rounding=False,
-        activation="sigmoid",
+        activation=None,
         element_size=1,
+        controller="simple",
         **kwargs,
     ):
         super().__init__(
@@ -80,6 +84,7 @@ class ListCell(MemoryCell):
             rounding,
             activation,
             element_size,
+            controller,
             **kwargs,
         )
         self.num_lists = self.num_memories

@@ -5,7 +5,7 @@ import inspect
 import keras
 from keras import ops
 
-from keras_stackrnn import memories
+from keras_stackrnn import controllers, memories
 from keras_stackrnn.layers.recurrent_cell import RecurrentCell, add_bias, require_positive_integer
 from keras_stackrnn.memories.layout import MemoryLayout
 from keras_stackrnn.memories.soft import EMPTY, action_weights
@@ -24,8 +24,12 @@ class MemoryCell(RecurrentCell):
     memory  = update(memory, actions, sigmoid(hidden @ write_kernel))                         (4, 5)
     ```
 
-    The states are `[hidden, memory]`. The memory's reads as `(batch, capacity, numbers, memories)`:
-    an element has `element_size` numbers, an empty slot is -1.
+    Other controllers have Keras' gates in place of (6), where `inputs @ kernel + read @
+    memory_kernel` stands for what they read; their kernels have as many blocks of columns.
+
+    The states are `[hidden, memory]`, of an LSTM `[hidden, cell, memory]`. The memory's reads as
+    `(batch, capacity, numbers, memories)`: an element has `element_size` numbers, an empty slot is
+    -1.
 
     Args:
         units: Positive integer, the number of hidden units and of outputs.
@@ -39,8 +43,11 @@ class MemoryCell(RecurrentCell):
         use_bias: Boolean, whether hidden units, actions and written values have biases.
         rounding: Boolean, whether the most probable action alone is taken at inference; training
             always mixes.
-        activation: Activation function of the hidden units.
+        activation: Activation function of the hidden units; `None`: the controller's own, sigmoid
+            of `"simple"`, tanh of the others.
         element_size: Positive integer, how many numbers an element has; one action moves them all.
+        controller: `"simple"`, the paper's; `"gru"` or `"lstm"`, which are Keras' own but for what
+            they read of the memory.
         kind: A `memories.MemoryKind`, or the name of one that is registered.
         **kwargs: `kernel_initializer`, `recurrent_initializer`, `memory_initializer`,
             `action_initializer`, `write_initializer`, `bias_initializer`, the same names with
@@ -65,8 +72,9 @@ class MemoryCell(RecurrentCell):
         use_recurrent_kernel=True,
         use_bias=False,
         rounding=False,
-        activation="sigmoid",
+        activation=None,
         element_size=1,
+        controller="simple",
         kind=None,
         **kwargs,
     ):
@@ -83,7 +91,9 @@ class MemoryCell(RecurrentCell):
                 )
         kind = memories.get(self.KIND or kind)
         layout = MemoryLayout(kind.using(no_op), read_depth, element_size)
-        super().__init__(units, use_bias, activation, **kwargs)
+        controller = controllers.get(controller, activation)
+        super().__init__(units, use_bias, controller.activation, **kwargs)
+        self.controller = controllers.get(controller.name, _name_of(self.activation))
         self.kind = kind
         self.layout = layout
         self.num_memories = num_memories
@@ -128,10 +138,14 @@ class MemoryCell(RecurrentCell):
         return self.layout.numbers * self.num_memories
 
     @property
+    def state_names(self) -> tuple[str, ...]:
+        """What the states are called, in order."""
+        return (*self.controller.states, "memory")
+
+    @property
     def state_size(self) -> list[int]:
-        if self.capacity is None:
-            return [self.units, None]
-        return [self.units, self.capacity * self.row_size]
+        memory = None if self.capacity is None else self.capacity * self.row_size
+        return [*[self.units] * len(self.controller.states), memory]
 
     @property
     def value_kernel(self):
@@ -146,15 +160,19 @@ class MemoryCell(RecurrentCell):
         self.check_step_shape(input_shape)
         weights = len(self.actions) * self.num_memories
         elements = self.element_size * self.num_memories
-        self.kernel = self._add_kernel("kernel", (input_shape[-1], self.units))
+        gates = self.controller.gates * self.units
+        self.kernel = self._add_kernel("kernel", (input_shape[-1], gates))
         self.recurrent_kernel = None
         if self.use_recurrent_kernel:
-            self.recurrent_kernel = self._add_kernel("recurrent", (self.units, self.units))
-        self.memory_kernel = self._add_kernel("memory", (self.read_depth * elements, self.units))
+            self.recurrent_kernel = self._add_kernel("recurrent", (self.units, gates))
+        self.memory_kernel = self._add_kernel("memory", (self.read_depth * elements, gates))
         self.action_kernel = self._add_kernel("action", (self.units, weights))
         value_kernel = self._add_kernel(self.WRITE, (self.units, elements))
         setattr(self, f"{self.WRITE}_kernel", value_kernel)
-        self.bias = self._add_bias("bias", self.units)
+        many = self.controller.biases
+        self.bias = self._add_bias(
+            "bias", (gates,) if many == 1 else (many, gates), self.controller.initial_bias
+        )
         self.action_bias = self._add_bias("action_bias", weights)
         setattr(self, f"{self.WRITE}_bias", self._add_bias(f"{self.WRITE}_bias", elements))
 
@@ -163,17 +181,18 @@ class MemoryCell(RecurrentCell):
         self.check_inputs(inputs)
         self.check_states(states)
         hidden, after, _ = self.step(inputs, states, training)
-        return hidden, [hidden, after]
+        return hidden, after
 
     def step(self, inputs, states, training=None):
-        """One step: the hidden units, the memory's state, and how much of it was lost, a row."""
-        hidden, slots = states[0], self.in_rows(states[1])
+        """One step: the hidden units, the states, and how much of the memory was lost, a row."""
+        *states, memory = states
+        slots = self.in_rows(memory)
         read = _joined(self.layout.read(slots, self.layout.head(ops.shape(slots)[1])))
         before = ops.matmul(inputs, self.kernel)
         before = before + ops.matmul(read, self.memory_kernel)
-        if self.use_recurrent_kernel:
-            before = before + ops.matmul(hidden, self.recurrent_kernel)
-        hidden = self.activation(add_bias(before, self.bias))
+        states = dict(zip(self.controller.states, states, strict=True))
+        states = self.decide(before, states, self.input_bias)
+        hidden = states["hidden"]
 
         logits = add_bias(ops.matmul(hidden, self.action_kernel), self.action_bias)
         actions = action_weights(
@@ -181,7 +200,48 @@ class MemoryCell(RecurrentCell):
         )
         value = ops.sigmoid(add_bias(ops.matmul(hidden, self.value_kernel), self.value_bias))
         after = _joined(self.update(slots, actions, value))
-        return hidden, after, self.lost(slots, actions)
+        states = [states[name] for name in self.controller.states]
+        return hidden, [*states, after], self.lost(slots, actions)
+
+    def decide(self, before, states, bias=None):
+        """The controller's states after a step.
+
+        Args:
+            before: `[batch, gates * units]`, what comes from the input and what was read.
+            states: The states before it, by name.
+            bias: Added to `before`, if that has not been done yet.
+        """
+        recurrent = None
+        if self.use_recurrent_kernel:
+            recurrent = ops.matmul(states["hidden"], self.recurrent_kernel)
+        if self.controller.biases == 1:
+            # Summed up first, in the order of equation 6.
+            before = add_bias(before if recurrent is None else before + recurrent, bias)
+            recurrent = None
+        else:
+            before = add_bias(before, bias)
+            if recurrent is not None and self.use_bias:
+                recurrent = recurrent + self.bias[1]
+        gates = self.controller.gates
+        after, _ = self.controller.step(
+            ops.split(before, gates, axis=-1) if gates > 1 else [before],
+            recurrent if recurrent is None else ops.split(recurrent, gates, axis=-1),
+            states,
+        )
+        return after
+
+    @property
+    def input_bias(self):
+        """The bias of what comes from the input; `None` without."""
+        return self.bias if self.bias is None or self.controller.biases == 1 else self.bias[0]
+
+    def begun_anew(self, resets, states):
+        """The states, or those before a first step in the rows where `resets`, `[batch, 1]`."""
+        *of_controller, memory = states
+        return [
+            *(ops.where(resets, 0, state) for state in of_controller),
+            ops.where(resets, EMPTY, memory),
+        ]
 
     def update(self, slots, actions, value):
         """The memories after a step.
@@ -218,7 +278,10 @@ class MemoryCell(RecurrentCell):
     def empty_state(self, batch_size, rows: int):
         """The states before the first step, with memories of so many rows."""
         return [
-            ops.zeros((batch_size, self.units), dtype=self.compute_dtype),
+            *(
+                ops.zeros((batch_size, self.units), dtype=self.compute_dtype)
+                for _ in self.controller.states
+            ),
             ops.full((batch_size, rows * self.row_size), EMPTY, dtype=self.compute_dtype),
         ]
 
@@ -231,17 +294,20 @@ class MemoryCell(RecurrentCell):
             "use_recurrent_kernel": self.use_recurrent_kernel,
             "rounding": self.rounding,
             "element_size": self.element_size,
+            "controller": self.controller.name,
         }
         if self.KIND is None:
             config["kind"] = self.kind.description()
         return {**super().get_config(), **config}
 
     def check_states(self, states):
-        if len(states) != 2:
+        if len(states) != len(self.state_names):
+            count = {2: "two", 3: "three"}[len(self.state_names)]
             raise ValueError(
-                f"{type(self).__name__} expects two states, [hidden, memory], got {len(states)}."
+                f"{type(self).__name__} expects {count} states, [{', '.join(self.state_names)}], "
+                f"got {len(states)}."
             )
-        for name, state, size in zip(("hidden", "memory"), states, self.state_size, strict=True):
+        for name, state, size in zip(self.state_names, states, self.state_size, strict=True):
             if size is None:
                 expected = f"rows * {self.row_size}) with at least {self.read_depth} rows"
                 fits = state.shape[-1] is None or (
@@ -256,6 +322,12 @@ class MemoryCell(RecurrentCell):
                     f"{type(self).__name__} expects a {name} state of shape (batch, {expected}, "
                     f"got shape {tuple(state.shape)}."
                 )
+
+
+def _name_of(activation):
+    """A Keras activation's name, or a callable as it is."""
+    name = keras.activations.serialize(activation)
+    return name if isinstance(name, str) else activation
 
 
 def _each(actions) -> list:

@@ -3,10 +3,9 @@
 import keras
 from keras import ops
 
+from keras_stackrnn.controllers.controller import DERIVATIVES
 from keras_stackrnn.layers.memory_budget import refuse_if_too_large
 from keras_stackrnn.layers.memory_cell import MemoryCell
-
-FUSED_ACTIVATIONS = ("sigmoid", "tanh", "relu", "linear")
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
@@ -23,7 +22,7 @@ class MemoryRNN(keras.layers.RNN):
             positive integer: no more than that; the metric `lost_elements`, which `fit` and
             `evaluate` log, counts what went past an end.
         use_fused: `"auto"`, the default, runs the fused kernels where it can and the cell in a
-            loop where it cannot: with a mask, with `unroll`, with an activation other than
+            loop where it cannot: with `unroll`, with an activation other than
             sigmoid, tanh, relu or linear, on another backend than TensorFlow. `True` raises
             there, `False` always loops. Of a kind whose head is in the middle, in float64, only
             `True` fuses: of some sizes XLA (of TensorFlow 2.21) miscompiles it.
@@ -41,6 +40,9 @@ class MemoryRNN(keras.layers.RNN):
         initial_state: List of two tensors, `[hidden, memory]`; of any depth if `capacity=None`.
         mask: Binary tensor of shape `(batch, timesteps)`; optional.
         training: Python boolean; only relevant with `rounding`.
+        resets: Binary tensor of shape `(batch, timesteps)`; optional. At a step that is marked,
+            state and memory begin anew, unless it is masked: so several sequences can lie in one
+            row.
     """
 
     CELL: type[MemoryCell] = MemoryCell
@@ -102,10 +104,10 @@ class MemoryRNN(keras.layers.RNN):
     def _create_state_variables(self, batch_size):
         super()._create_state_variables(batch_size)
         if self.cell.capacity is None:
-            hidden, memory = self.states
-            self.states = [hidden, _growing_variable(memory, type(self).__name__)]
+            *states, memory = self.states
+            self.states = [*states, _growing_variable(memory, type(self).__name__)]
 
-    def call(self, sequences, initial_state=None, mask=None, training=False):
+    def call(self, sequences, initial_state=None, mask=None, training=False, resets=None):
         if sequences.shape[1] == 0:
             raise ValueError(
                 f"{type(self).__name__} expects sequences of at least one step, "
@@ -125,7 +127,7 @@ class MemoryRNN(keras.layers.RNN):
         dtype = self.cell.compute_dtype
         initial_state = [ops.convert_to_tensor(state, dtype=dtype) for state in initial_state]
         last_output, outputs, states = self.inner_loop(
-            sequences, initial_state, mask, training, starts_empty
+            sequences, initial_state, mask, training, starts_empty, resets
         )
         if self.stateful:
             for variable, state in zip(self.states, states, strict=True):
@@ -141,32 +143,36 @@ class MemoryRNN(keras.layers.RNN):
                 f"states have, {expected}, got {got}."
             )
 
-    def inner_loop(self, sequences, initial_state, mask, training=False, starts_empty=False):
+    def inner_loop(
+        self, sequences, initial_state, mask, training=False, starts_empty=False, resets=None
+    ):
         self.cell.check_inputs(sequences)
         self.cell.check_states(initial_state)
-        if self.is_fused(mask):
-            loop = self._fused_loop(sequences, initial_state, training, starts_empty)
+        mask, resets = _booleans(mask), _booleans(resets)
+        if mask is not None and resets is not None:
+            resets = ops.logical_and(resets, mask)  # a masked step leaves all as it was
+        marks = {"mask": mask, "resets": resets}
+        if self.is_fused():
+            loop = self._fused_loop(sequences, initial_state, training, starts_empty, **marks)
         else:
-            loop = self._cell_loop(sequences, initial_state, mask, training)
+            loop = self._cell_loop(sequences, initial_state, training, **marks)
         outputs, states, lost = loop
         if self.cell.capacity is not None:
             self.lost_elements.update_state(lost)
         return outputs[:, -1], outputs, states
 
-    def is_fused(self, mask=None) -> bool:
+    def is_fused(self) -> bool:
         """Whether the fused kernels are used; raises where they must be and cannot."""
-        reason = self._reason_not_to_fuse(mask)
+        reason = self._reason_not_to_fuse()
         if self.use_fused is True and reason:
             raise ValueError(f"{type(self).__name__} cannot run with use_fused=True: {reason}.")
         return self.use_fused is not False and not reason
 
-    def _reason_not_to_fuse(self, mask):
+    def _reason_not_to_fuse(self):
         if keras.backend.backend() != "tensorflow":
             return (
                 f"the backend is {keras.backend.backend()}, and only TensorFlow has fused kernels"
             )
-        if mask is not None:
-            return "there is a mask"
         if self.unroll:
             return "unroll=True asks for a loop in Python"
         kind = self.cell.kind
@@ -174,16 +180,19 @@ class MemoryRNN(keras.layers.RNN):
             # Compiled, not otherwise; but a layer cannot tell whether it is being compiled.
             return f"XLA (of TensorFlow 2.21) miscompiles {kind.plural} of some sizes in float64"
         activation = self.cell.activation
-        if keras.activations.serialize(activation) not in FUSED_ACTIVATIONS:
+        if not self.cell.controller.can_go_back:
             name = getattr(activation, "__name__", type(activation).__name__)
-            return f"the activation is {name!r}, and expected is one of {FUSED_ACTIVATIONS}"
+            return f"the activation is {name!r}, and expected is one of {tuple(DERIVATIVES)}"
         return None
 
-    def _fused_loop(self, sequences, initial_state, training, starts_empty):
+    def _fused_loop(self, sequences, initial_state, training, starts_empty, mask, resets):
         from keras_stackrnn.layers import whole_sequences
 
         if self.go_backwards:
-            sequences = ops.flip(sequences, axis=1)
+            sequences, mask, resets = (
+                each if each is None else ops.flip(each, axis=1)
+                for each in (sequences, mask, resets)
+            )
         outputs, states, lost = whole_sequences.run(
             self.cell,
             sequences,
@@ -192,15 +201,20 @@ class MemoryRNN(keras.layers.RNN):
             training=training,
             keep_state=self.stateful or self.return_state,
             differentiate_state=self.return_state,
+            mask=mask,
+            resets=resets,
         )
-        hidden, memory = states
-        if memory is None:
-            states = [hidden, initial_state[1]]
+        if mask is not None:
+            # As Keras has it: the last output that counted, or none.
+            some = mask if self.zero_output_for_mask else ops.cumsum(ops.cast(mask, "int32"), 1) > 0
+            outputs = ops.where(some[..., None], outputs, 0)
+        if states[-1] is None:
+            states = [*states[:-1], initial_state[-1]]
         return outputs, self._trimmed(states), lost
 
-    def _cell_loop(self, sequences, initial_state, mask, training):
+    def _cell_loop(self, sequences, initial_state, training, mask, resets):
         """The cell, step by step in Keras' own loop, counting what is lost on the way."""
-        hidden, slots = initial_state
+        *states, slots = initial_state
         batch, steps = ops.shape(sequences)[:2]
         if self.cell.capacity is None:
             slots = self.cell.grow(slots, steps)
@@ -212,7 +226,7 @@ class MemoryRNN(keras.layers.RNN):
             training=training,
         )
         loop = keras.layers.RNN(
-            _LossCountingCell(self.cell, training),
+            _LossCountingCell(self.cell, training, resets is not None),
             return_sequences=self.return_sequences,
             go_backwards=self.go_backwards,
             stateful=self.stateful,
@@ -220,10 +234,14 @@ class MemoryRNN(keras.layers.RNN):
             zero_output_for_mask=self.zero_output_for_mask,
             name="loop",
         )
+        if resets is not None:
+            column = ops.cast(resets, sequences.dtype)[..., None]
+            sequences = ops.concatenate([sequences, column], axis=-1)
         _, outputs, states = loop.inner_loop(
-            sequences, [hidden, slots, ops.zeros_like(hidden[:, :1])], mask
+            sequences, [*states, slots, ops.zeros_like(states[0][:, :1])], mask
         )
-        return outputs, self._trimmed(states[:2]), ops.sum(states[2])
+        *states, lost = states
+        return outputs, self._trimmed(states), ops.sum(lost)
 
     def _trimmed(self, states):
         """Growing memories lose the rows that are empty throughout, where shapes may depend on
@@ -238,8 +256,8 @@ class MemoryRNN(keras.layers.RNN):
             return states
         # Compiling this fails, and XLA's message then names the scope.
         with tf.name_scope("jit_compile_with_stateful_needs_an_integer_capacity"):
-            hidden, memory = states
-            return [hidden, whole_sequences.trim(self.cell, memory)]
+            *states, memory = states
+            return [*states, whole_sequences.trim(self.cell, memory)]
 
     def get_config(self):
         config = super().get_config()
@@ -255,19 +273,28 @@ class MemoryRNN(keras.layers.RNN):
 
 
 class _LossCountingCell:
-    """A memory cell with a third state: how many elements each batch element has lost."""
+    """A memory cell with a state more: how many elements each batch element has lost."""
 
-    def __init__(self, cell, training):
+    def __init__(self, cell, training, has_resets):
         self.cell = cell
         self.training = training
+        self.has_resets = has_resets  # in the last column of the inputs
         self.state_size = [*cell.state_size, 1]
 
     def __call__(self, inputs, states):
         return self.call(inputs, states)
 
     def call(self, inputs, states):
-        hidden, memory, lost = self.cell.step(inputs, states[:2], self.training)
-        return hidden, [hidden, memory, states[2] + lost]
+        *states, lost_before = states
+        if self.has_resets:
+            inputs, resets = inputs[:, :-1], inputs[:, -1:] > 0
+            states = self.cell.begun_anew(resets, states)
+        hidden, states, lost = self.cell.step(inputs, states, self.training)
+        return hidden, [*states, lost_before + lost]
+
+
+def _booleans(marks):
+    return None if marks is None else ops.cast(marks, "bool")
 
 
 def _growing_variable(state, layer_name):

@@ -50,13 +50,14 @@ class RecurrentCell(keras.layers.Layer):
             constraint=getattr(self, f"{prefix}_constraint"),
         )
 
-    def _add_bias(self, name, size):
+    def _add_bias(self, name, shape, initial=lambda initializer: initializer):
+        """A bias, or `None`; `initial` makes its initializer of the one that was given."""
         if not self.use_bias:
             return None
         return self.add_weight(
-            shape=(size,),
+            shape=shape if isinstance(shape, tuple) else (shape,),
             name=name,
-            initializer=self.bias_initializer,
+            initializer=initial(self.bias_initializer),
             regularizer=self.bias_regularizer,
             constraint=self.bias_constraint,
         )

@@ -29,8 +29,11 @@ class StackCell(MemoryCell):
         use_bias: Boolean, whether hidden units, actions and pushed values have biases.
         rounding: Boolean, whether the most probable action alone is taken at inference; training
             always mixes.
-        activation: Activation function of the hidden units.
+        activation: Activation function of the hidden units; `None`: the controller's own, sigmoid
+            of `"simple"`, tanh of the others.
         element_size: Positive integer, how many numbers an element has; one action moves them all.
+        controller: `"simple"`, the paper's; `"gru"` or `"lstm"`, which are Keras' own but for what
+            they read of the memory. The states of `"lstm"` are `[hidden, cell, memory]`.
         **kwargs: `kernel_initializer`, `recurrent_initializer`, `memory_initializer`,
             `action_initializer`, `push_initializer`, `bias_initializer`, the same names with
             `_regularizer` and `_constraint`, and the arguments of every Keras layer.
@@ -62,8 +65,9 @@ class StackCell(MemoryCell):
         use_recurrent_kernel=True,
         use_bias=False,
         rounding=False,
-        activation="sigmoid",
+        activation=None,
         element_size=1,
+        controller="simple",
         **kwargs,
     ):
         super().__init__(
@@ -77,6 +81,7 @@ class StackCell(MemoryCell):
             rounding,
             activation,
             element_size,
+            controller,
             **kwargs,
         )
         self.num_stacks = self.num_memories

@@ -21,7 +21,7 @@ class StackRNN(MemoryRNN):
             positive integer: no more than that; the metric `lost_elements`, which `fit` and
             `evaluate` log, counts what went past the end.
         use_fused: `"auto"`, the default, runs the fused kernels where it can and the cell in a
-            loop where it cannot: with a mask, with `unroll`, with an activation other than
+            loop where it cannot: with `unroll`, with an activation other than
             sigmoid, tanh, relu or linear, on another backend than TensorFlow. `True` raises
             there, `False` always loops.
         return_sequences: Boolean, whether to return the last output or all of them.

@@ -51,8 +51,9 @@ class TapeCell(MemoryCell):
         use_recurrent_kernel=True,
         use_bias=False,
         rounding=False,
-        activation="sigmoid",
+        activation=None,
         element_size=1,
+        controller="simple",
         **kwargs,
     ):
         super().__init__(
@@ -66,6 +67,7 @@ class TapeCell(MemoryCell):
             rounding,
             activation,
             element_size,
+            controller,
             **kwargs,
         )
         self.num_tapes = self.num_memories

@@ -1,38 +1,53 @@
 """Between a Keras layer and the TensorFlow kernels: layouts, growth, what is worth computing."""
 
-import keras
 import tensorflow as tf
 
 from keras_stackrnn.kernels import pointer_scan
 from keras_stackrnn.kernels.lanes import dimensions
-from keras_stackrnn.kernels.scan import Scan, scan
+from keras_stackrnn.kernels.scan import Scan, Steps, scan
 from keras_stackrnn.kernels.weights import kernel_weights
 from keras_stackrnn.layers.memory_budget import refuse_if_too_large
 from keras_stackrnn.memories.soft import EMPTY, row_count
 
 
-def run(cell, sequences, states, *, starts_empty, training, keep_state, differentiate_state):
+def run(
+    cell,
+    sequences,
+    states,
+    *,
+    starts_empty,
+    training,
+    keep_state,
+    differentiate_state,
+    mask=None,
+    resets=None,
+):
     """Takes whole sequences through a cell.
 
     Args:
         cell: A built `MemoryCell`.
         sequences: `[batch, steps, features]`.
-        states: `[hidden, memory]`.
+        states: As the cell has them.
         starts_empty: Whether the memory is known to hold nothing yet.
         training: Whether actions are mixed even if the cell rounds, and a backward pass is likely.
         keep_state: Whether somebody wants the last memory.
         differentiate_state: Whether gradients may flow back from it.
+        mask: `[batch, steps]` of booleans: a step that is masked out leaves all as it was.
+        resets: `[batch, steps]` of booleans: states and memories begin anew before the step.
 
     Returns:
         The outputs of every step, `[batch, steps, units]`; the last states, the memory's being
         `None` unless it was asked for; and the number of elements lost at the memory's ends.
     """
-    hidden, slots = states
+    *states, slots = states
+    states = dict(zip(cell.controller.states, states, strict=True))
     # Loops want to know the batch of everything in them where they know that of the states.
-    sequences = tf.ensure_shape(sequences, [hidden.shape[0], None, None])
+    sequences = tf.ensure_shape(sequences, [states["hidden"].shape[0], None, None])
     if cell.rounding and not training:
-        outputs, slots, lost = pointer_scan.scan(cell, sequences, hidden, slots)
-        return outputs, [outputs[:, -1], slots], lost
+        outputs, states, slots, lost = pointer_scan.scan(
+            cell, sequences, states, slots, mask, resets
+        )
+        return outputs, [*(states[name] for name in cell.controller.states), slots], lost
 
     layout = cell.layout
     steps = dimensions(sequences)[1]
@@ -52,7 +67,7 @@ def run(cell, sequences, states, *, starts_empty, training, keep_state, differen
     )
     options = Scan(
         layout=layout,
-        activation=activation_name(cell),
+        controller=cell.controller,
         last_memory=keep_state or can_lose,
         differentiate_memory=differentiate_state,
         keep_rows=bool(training),
@@ -60,22 +75,25 @@ def run(cell, sequences, states, *, starts_empty, training, keep_state, differen
     )
     projected = tf.matmul(sequences, cell.kernel)
     if cell.use_bias:
-        projected += cell.bias
-    hiddens, _, last, lost = scan(
+        projected += cell.input_bias
+    done = scan(
         options,
         tf.transpose(projected, [1, 2, 0])[:, None],
-        tf.transpose(hidden)[None],
+        {name: tf.transpose(state)[None] for name, state in states.items()},
         memory,
         kernel_weights(cell),
+        Steps(counts=_of_steps(mask), resets=_of_steps(resets)),
     )
-    outputs = tf.transpose(hiddens[:, 0], [2, 0, 1])
-    lost = lost[0] if can_lose else tf.zeros([], outputs.dtype)
-    slots = _to_state(last, cell.row_size) if keep_state else None
-    return outputs, [outputs[:, -1], slots], lost
+    outputs = tf.transpose(done.hiddens[:, 0], [2, 0, 1])
+    after = {name: tf.transpose(state[0]) for name, state in done.states.items()}
+    lost = done.lost[0] if can_lose else tf.zeros([], outputs.dtype)
+    slots = _to_state(done.memory, cell.row_size) if keep_state else None
+    return outputs, [*(after[name] for name in cell.controller.states), slots], lost
 
 
-def activation_name(cell) -> str:
-    return keras.activations.serialize(cell.activation)
+def _of_steps(marks):
+    """`[batch, steps]` as `[steps, 1, 1, batch]`."""
+    return None if marks is None else tf.transpose(marks)[:, None, None]
 
 
 def trim(cell, slots):

@@ -83,6 +83,10 @@ class ArrayStack(NamedTuple):
         """Pops in the lanes `where` says so; an empty stack stays empty."""
         return self._replace(top=tf.maximum(self.top - tf.cast(where, tf.int32), self.base))
 
+    def emptied(self, where):
+        """Without any element in the lanes `where` says so."""
+        return self._replace(top=tf.where(where, self.base, self.top))
+
     def rows(self, depth):
         """The `depth` top-most elements, `[lanes, depth]`."""
         if not tf.is_tensor(depth) and depth == 0:
@@ -149,6 +153,9 @@ class TopPointers(NamedTuple):
         stack = self.stack.pushed(value, pushes, capacity)
         return self._replace(stack=stack.popped(pops))
 
+    def emptied(self, where):
+        return self._replace(stack=self.stack.emptied(where))
+
     def rows(self, kind, capacity, read_depth):
         return self.stack.rows(capacity or tf.maximum(self.stack.depth(), read_depth))
 
@@ -197,6 +204,10 @@ class ZipperPointers(NamedTuple):
             taken = _any(action, [each.head == source for each in actions])
             head = head if taken is None else tf.where(taken, element, head)
         return self._replace(head=head, sides=sides)
+
+    def emptied(self, where):
+        head = tf.where(where, tf.cast(EMPTY, self.head.dtype), self.head)
+        return self._with_sides(lambda side: side.emptied(where))._replace(head=head)
 
     def rows(self, kind, capacity, read_depth):
         depths = kind.room_of_sides(capacity)

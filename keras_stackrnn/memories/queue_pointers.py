@@ -71,6 +71,10 @@ class QueuePointers(NamedTuple):
         front = (self.front + tf.cast(goes, tf.int32)) % self.size
         return queue._replace(front=front, length=length)
 
+    def emptied(self, where):
+        """Without any element in the lanes `where` says so."""
+        return self._replace(length=tf.where(where, 0, self.length))
+
     def rows(self, kind, capacity, read_depth):
         depth = capacity or tf.maximum(self._depth(), read_depth)
         places = tf.range(depth)[None]

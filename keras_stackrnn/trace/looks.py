@@ -32,7 +32,7 @@ _LOOKS = {
     "left": Look("<", "◀", "<", "#009E73", "35"),
     "right": Look(">", "▶", ">", "#CC79A7", "36"),
     "changes": Look("=", "■", "s", "#56B4E9", "32"),
-    "stays": Look(".", "·", ".", "#999999", "2"),
+    "stays": Look(".", "·", ".", "#E0E0E0", "2"),
 }
 # For a kind with several actions of the same role.
 _SPARE = (

@@ -91,7 +91,7 @@ class Recorder:
         loop = layer.inner_loop
 
         def watched_loop(sequences, initial_state, mask, training=False, *more):
-            if isinstance(layer, MemoryRNN) and layer.cell.rounding and layer.is_fused(mask):
+            if isinstance(layer, MemoryRNN) and layer.cell.rounding and layer.is_fused():
                 return self._point(layer, sequences, initial_state)
             fused = {"use_fused": False} if isinstance(layer, MemoryRNN) else {}
             # Before its loop, Keras runs the cells of a list once, to find out what dropout they
@@ -115,11 +115,18 @@ class Recorder:
         watch = pointer_scan.Watch(watched.orders(*sequences.shape[:2]), watched.depth)
         # One compiled program for many steps, instead of many operations for each.
         with _functions_run_eagerly(False):
-            outputs, memory, *seen = pointer_scan.watched_scan(
-                layer.cell, sequences, *initial_state, watch
+            names = layer.cell.controller.states
+            *states, memory = initial_state
+            states = dict(zip(names, states, strict=True))
+            outputs, states, memory, *seen = pointer_scan.watched_scan(
+                layer.cell, sequences, states, memory, watch
             )
         watched.add_all(*seen)
-        return outputs[:, -1], outputs, [outputs[:, -1], memory]
+        return (
+            outputs[:, -1],
+            outputs,
+            [*(states[name] for name in names), memory],
+        )
 
     def _watching(self, cell: MemoryCell):
         update = cell.update

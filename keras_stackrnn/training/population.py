@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_stackrnn.controllers import Simple
 from keras_stackrnn.kernels.lanes import steps_first
 from keras_stackrnn.kernels.replica_groups import replica_groups
-from keras_stackrnn.kernels.scan import Scan, scan
+from keras_stackrnn.kernels.scan import Scan, Steps, scan
 from keras_stackrnn.memories.soft import EMPTY
 from keras_stackrnn.training.architecture import Architecture
 from keras_stackrnn.training.centring import uncentred
@@ -48,7 +49,7 @@ def forward(architecture, weights, hidden, memory, tokens, *, noise=None, **opti
 
     `options` are those of a `Scan`, which leaves the last memory out unless told otherwise.
     """
-    options = Scan(architecture.layout, "sigmoid", **options)
+    options = Scan(architecture.layout, Simple(), **options)
     if architecture.use_bias:
         weights = uncentred(weights)
     replicas, lanes, steps = tokens.shape
@@ -59,11 +60,11 @@ def forward(architecture, weights, hidden, memory, tokens, *, noise=None, **opti
     projected = steps_first(projected, steps)
     outside = ("kernel", "output_kernel", "output_bias")
     of_steps = {name: weight for name, weight in weights.items() if name not in outside}
-    hiddens, _, memory, _ = scan(options, projected, hidden, memory, of_steps, noise)
-    logits = tf.matmul(weights["output_kernel"], hiddens)
+    done = scan(options, projected, {"hidden": hidden}, memory, of_steps, Steps(noise=noise))
+    logits = tf.matmul(weights["output_kernel"], done.hiddens)
     if architecture.use_bias:
         logits += weights["output_bias"]
-    return tf.nn.log_softmax(logits, axis=2), tf.stop_gradient(hiddens[-1]), memory
+    return tf.nn.log_softmax(logits, axis=2), tf.stop_gradient(done.states["hidden"]), done.memory
 
 
 @functools.cache

@@ -1,0 +1,26 @@
+"""What decides: controllers read the input, their state and the memory, and give hidden units."""
+
+from keras_stackrnn.controllers.controller import Controller
+from keras_stackrnn.controllers.gru import GRU
+from keras_stackrnn.controllers.lstm import LSTM
+from keras_stackrnn.controllers.simple import Simple
+
+_CONTROLLERS = {controller.name: controller for controller in (Simple, GRU, LSTM)}
+
+__all__ = ["GRU", "LSTM", "Controller", "Simple", "get", "names"]
+
+
+def names() -> tuple[str, ...]:
+    """The names of all controllers."""
+    return tuple(_CONTROLLERS)
+
+
+def get(name: str, activation=None) -> Controller:
+    """A controller by its name, with an activation of its own if none is given."""
+    if name not in _CONTROLLERS:
+        raise ValueError(
+            "Received an invalid value for argument `controller`: expected one of "
+            f"{', '.join(map(repr, _CONTROLLERS))}, got {name!r}."
+        )
+    controller = _CONTROLLERS[name]
+    return controller() if activation is None else controller(activation)
