@@ -33,8 +33,11 @@ class Controller(abc.ABC):
     states = ("hidden",)
     # What a step back is handed of its step, beside the hidden units; the first has all gates.
     records = ()
-    # Whether the hidden units see the ones before them also without a recurrent kernel.
+    # Whether the hidden units see the ones before them also without a recurrent kernel. A step back
+    # is then handed those, too, as `earlier_hidden`.
     carries_hidden = False
+    # Which gates' gradients of `recurrent` are others than those of `inputs`.
+    gates_apart = ()
     # How many biases each gate has.
     biases = 1
 

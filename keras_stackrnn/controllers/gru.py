@@ -13,8 +13,9 @@ class GRU(Controller):
 
     name = "gru"
     gates = 3
-    records = ("gates", "from_hidden", "earlier_hidden")
+    records = ("gates", "from_hidden")
     carries_hidden = True
+    gates_apart = (2,)
     # Of what comes from the input, and of what comes from the hidden units.
     biases = 2
 
@@ -26,11 +27,7 @@ class GRU(Controller):
         update = ops.sigmoid(update + recurrent[0])
         reset = ops.sigmoid(reset + recurrent[1])
         candidate = self._activate(candidate + reset * recurrent[2])
-        kept = {
-            "gates": [update, reset, candidate],
-            "from_hidden": recurrent[2],
-            "earlier_hidden": hidden,
-        }
+        kept = {"gates": [update, reset, candidate], "from_hidden": recurrent[2]}
         return {"hidden": update * hidden + (1 - update) * candidate}, kept
 
     def back(self, d_states, hidden, kept):

@@ -329,7 +329,11 @@ class _Pass:
         d_state = {**d_states, "memory": d_memory}
         if self.hidden_goes_on(inputs):
             d_state["hidden"] = tf.zeros_like(inputs["hidden"])
-        names = ["before", "controls", *(["recurrent"] if self.has_two_befores(inputs) else [])]
+        earlier = tf.concat([inputs["hidden"][None], record["hiddens"][:-1]], axis=0)
+        if "resets" in self.marks:
+            earlier = tf.where(self.steps.resets, tf.zeros_like(earlier), earlier)
+        record = {**record, "earlier_hidden": earlier}
+        names = ["before", "controls", *(["apart"] if self.has_gates_apart(inputs) else [])]
         arrays, later, reads = self.arrays(inputs, names), kept[-1][0], []
         for block, first_rows, rows in reversed(kept):
             d_state["memory"], later = _fit(d_state["memory"], later, block, 0.0), block
@@ -353,10 +357,9 @@ class _Pass:
             "control_kernel": _product(d_controls, hiddens),
         }
         if "recurrent_kernel" in inputs:
-            earlier = tf.concat([inputs["hidden"][None], hiddens[:-1]], axis=0)
-            if "resets" in self.marks:
-                earlier = tf.where(self.steps.resets, tf.zeros_like(earlier), earlier)
-            d_recurrent = arrays["recurrent"].stack() if "recurrent" in arrays else d_before
+            d_recurrent = d_before
+            if "apart" in arrays:
+                d_recurrent = self.with_gates_apart(d_before, arrays["apart"].stack())
             gradients["recurrent_kernel"] = _product(d_recurrent, earlier)
             gradients["recurrent_bias"] = tf.reduce_sum(d_recurrent, axis=[0, 3])[..., None]
         if "control_bias" in inputs:
@@ -367,9 +370,17 @@ class _Pass:
         """Whether the hidden units matter to the next step otherwise than by their actions."""
         return "recurrent_kernel" in inputs or self.controller.carries_hidden or bool(self.marks)
 
-    def has_two_befores(self, inputs):
+    def has_gates_apart(self, inputs):
         """Whether gradients of what comes from the hidden units are others than the inputs'."""
-        return "recurrent_kernel" in inputs and self.controller.biases > 1
+        return "recurrent_kernel" in inputs and bool(self.controller.gates_apart)
+
+    def with_gates_apart(self, d_before, apart):
+        """`[…, G*H, B]` with the gradients of some gates in place of the inputs'."""
+        gates = tf.split(d_before, self.controller.gates, axis=-2)
+        places = self.controller.gates_apart
+        for place, gate in zip(places, tf.split(apart, len(places), axis=-2), strict=True):
+            gates[place] = gate
+        return tf.concat(gates, axis=-2)
 
     def d_first_memory(self, gradient, block, memory):
         """The gradient of the memory given, of that of the first block's rows."""
@@ -393,6 +404,8 @@ class _Pass:
             "memory": lambda t: record["rows"][t - block.begin],
             "d_hidden": lambda t: d_hiddens[t],
         }
+        if self.controller.carries_hidden:
+            look_up["earlier_hidden"] = lambda t: record["earlier_hidden"][t]
         # What is looked up while XLA works on the rows, and used in more than one place there, is
         # looked up anew for every number, which keeps XLA from working on several at a time. So
         # each step is handed it: the controls, and the rows where NO-OP uses them as they are and
@@ -445,6 +458,8 @@ class _Pass:
         kept = {name: seen[name] for name in self.controller.records}
         if kept:
             kept["gates"] = self.by_gate(kept["gates"])
+        if self.controller.carries_hidden:
+            kept["earlier_hidden"] = seen["earlier_hidden"]
         d_before, d_recurrent, d_earlier = self.controller.back(d_after, hidden, kept)
         now = {"controls": d_controls, "before": self.all_gates(d_before, seen)}
         d_read = join_lanes(transposed["memory_kernel"] @ now["before"], layout.read_depth)
@@ -458,11 +473,12 @@ class _Pass:
             }
         d_state = {**d_earlier, "memory": d_rows + layout.read_back(d_read, block.head, block.rows)}
         if "recurrent_kernel" in transposed:
-            d_recurrent = (
-                self.all_gates(d_recurrent, seen) if self.controller.biases > 1 else now["before"]
-            )
-            if self.controller.biases > 1:
-                now["recurrent"] = d_recurrent
+            if self.controller.gates_apart:
+                apart = [d_recurrent[gate] for gate in self.controller.gates_apart]
+                now["apart"] = self.all_gates(apart, seen)
+                d_recurrent = self.with_gates_apart(now["before"], now["apart"])
+            else:
+                d_recurrent = now["before"]
             d_state["hidden"] = total(
                 [transposed["recurrent_kernel"] @ d_recurrent, *_if_there(d_state.get("hidden"))]
             )
