@@ -230,3 +230,54 @@ def test_gradients_stop_at_resets_and_are_the_cells_loops(controller):
 
     assert_same(*pair, double(BATCH, STEPS, FEATURES), resets=resets)
     assert_same(*pair, double(BATCH, STEPS, FEATURES), resets=resets, mask=mask)
+
+
+DROPOUTS = {"dropout": 0.4, "recurrent_dropout": 0.3, "memory_dropout": 0.5}
+
+
+@each_controller
+@pytest.mark.parametrize(
+    "names", [DROPOUTS, ["dropout"], ["recurrent_dropout"], ["memory_dropout"]]
+)
+def test_what_is_dropped_is_the_same_fused_and_in_the_loop(controller, names):
+    options = {name: DROPOUTS[name] for name in names}
+    pair = fused_and_loop(controller=controller, capacity=4, seed=5, use_bias=True, **options)
+
+    assert_same(*pair, double(BATCH, STEPS, FEATURES))
+
+
+@pytest.mark.parametrize("name", DROPOUTS)
+def test_dropout_acts_in_training_alone_and_anew_for_each_batch(name):
+    layer = StackRNN(UNITS, 2, seed=1, **{name: 0.5})
+    inputs = random(BATCH, STEPS, FEATURES)
+
+    first, second = layer(inputs, training=True), layer(inputs, training=True)
+    still, again = layer(inputs), layer(inputs)
+
+    np.testing.assert_array_equal(still, again)
+    assert np.abs(first - second).max() > 1e-4
+    assert np.abs(first - still).max() > 1e-4
+
+
+def test_inputs_are_dropped_as_keras_own_lstm_drops_them():
+    ours = StackRNN(UNITS, 1, controller="lstm", use_bias=True, dropout=0.5, seed=3)
+    theirs = keras.layers.LSTM(UNITS, dropout=0.5, seed=3)
+    inputs = random(BATCH, STEPS, FEATURES)
+    for layer in (ours, theirs):
+        layer.build(inputs.shape)
+    ours.cell.memory_kernel.assign(tf.zeros_like(ours.cell.memory_kernel))
+    for name in ("kernel", "recurrent_kernel", "bias"):
+        getattr(ours.cell, name).assign(getattr(theirs.cell, name))
+
+    np.testing.assert_allclose(
+        ours(inputs, training=True), theirs(inputs, training=True), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("value", [1, -0.1, "much"])
+def test_a_rate_is_from_0_to_below_1(value):
+    with raises_only(
+        "Received an invalid value for argument `memory_dropout`: expected a number from 0 to "
+        f"below 1, got {value!r}."
+    ):
+        StackRNN(4, memory_dropout=value)

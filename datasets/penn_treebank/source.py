@@ -87,8 +87,8 @@ def _read(path: epath.Path) -> bytes:
 
 
 def _check_is_file(path: epath.Path) -> None:
-    # Whoever opens a pipe waits for ever. (`path.is_file()` takes a pipe for a file; and what is not
-    # on this machine is not known to `os`.)
+    # Whoever opens a pipe waits for ever. `path.is_file()` takes a pipe for a file, and what is not
+    # on this machine is not known to `os`.
     local = os.fspath(path)
     if os.path.exists(local) and not os.path.isfile(local):
         raise CorpusError(f"{path} is no file.")

@@ -91,17 +91,22 @@ class Scanned(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """What steps are told beside their inputs, `[T, R, …]` each; gets no gradient.
+    """What steps are told beside their inputs; gets no gradient.
 
     Attributes:
         noise: `[T, R, C*S, B]`, added to the logits.
         counts: `[T, R, 1, B]` of booleans: a step that does not count leaves all as it was.
         resets: `[T, R, 1, B]` of booleans: states and memories begin anew before the step.
+        hidden_mask: `[R, H, B]`, by which all steps multiply the hidden units before the recurrent
+            kernel.
+        read_mask: `[R, K*E*S, B]`, by which all steps multiply what they read.
     """
 
     noise: tf.Tensor | None = None
     counts: tf.Tensor | None = None
     resets: tf.Tensor | None = None
+    hidden_mask: tf.Tensor | None = None
+    read_mask: tf.Tensor | None = None
 
 
 def scan(options: Scan, projected, states, memory, weights, steps: Steps | None = None) -> Scanned:
@@ -267,10 +272,12 @@ class _Pass:
     def control(self, projected, told, inputs, states, memory, block):
         """Equations 6 and 3: from what is read to the actions and the element to write."""
         read = self.layout.read(memory, block.head)
-        before = projected + inputs["memory_kernel"] @ split_lanes(read, projected)
+        read = _masked(split_lanes(read, projected), self.steps.read_mask)
+        before = projected + inputs["memory_kernel"] @ read
         recurrent = None
         if "recurrent_kernel" in inputs:
-            recurrent = inputs["recurrent_kernel"] @ states["hidden"]
+            hidden = _masked(states["hidden"], self.steps.hidden_mask)
+            recurrent = inputs["recurrent_kernel"] @ hidden
             if "recurrent_bias" in inputs:
                 recurrent += inputs["recurrent_bias"]
             recurrent = self.by_gate(recurrent)
@@ -353,13 +360,16 @@ class _Pass:
                 for name in self.controller.states
             },
             "memory": self.d_first_memory(d_state["memory"], later, inputs["memory"]),
-            "memory_kernel": _product(d_before, split_lanes(reads, d_before)),
+            "memory_kernel": _product(
+                d_before, _masked(split_lanes(reads, d_before), self.steps.read_mask)
+            ),
             "control_kernel": _product(d_controls, hiddens),
         }
         if "recurrent_kernel" in inputs:
             d_recurrent = d_before
             if "apart" in arrays:
                 d_recurrent = self.with_gates_apart(d_before, arrays["apart"].stack())
+            earlier = _masked(earlier, self.steps.hidden_mask)
             gradients["recurrent_kernel"] = _product(d_recurrent, earlier)
             gradients["recurrent_bias"] = tf.reduce_sum(d_recurrent, axis=[0, 3])[..., None]
         if "control_bias" in inputs:
@@ -462,7 +472,8 @@ class _Pass:
             kept["earlier_hidden"] = seen["earlier_hidden"]
         d_before, d_recurrent, d_earlier = self.controller.back(d_after, hidden, kept)
         now = {"controls": d_controls, "before": self.all_gates(d_before, seen)}
-        d_read = join_lanes(transposed["memory_kernel"] @ now["before"], layout.read_depth)
+        d_read = _masked(transposed["memory_kernel"] @ now["before"], self.steps.read_mask)
+        d_read = join_lanes(d_read, layout.read_depth)
         d_rows = layout.rows_back(weights, d_memory, value, memory, block.head)
         if "counts" in seen:
             d_rows = tf.where(seen["counts"][2], d_rows, d_memory)
@@ -480,7 +491,10 @@ class _Pass:
             else:
                 d_recurrent = now["before"]
             d_state["hidden"] = total(
-                [transposed["recurrent_kernel"] @ d_recurrent, *_if_there(d_state.get("hidden"))]
+                [
+                    _masked(transposed["recurrent_kernel"] @ d_recurrent, self.steps.hidden_mask),
+                    *_if_there(d_state.get("hidden")),
+                ]
             )
         elif "hidden" not in d_state and self.marks:
             d_state["hidden"] = tf.zeros_like(hidden)
@@ -501,6 +515,10 @@ class _Pass:
         if "counts" not in seen:
             return gradient
         return tf.where(seen["counts"][0], gradient, tf.zeros_like(gradient))
+
+
+def _masked(tensor, mask):
+    return tensor if mask is None else tensor * mask
 
 
 def _if_there(tensor) -> list:

@@ -55,6 +55,10 @@ class EditorCell(MemoryCell):
         activation=None,
         element_size=1,
         controller="simple",
+        dropout=0.0,
+        recurrent_dropout=0.0,
+        memory_dropout=0.0,
+        seed=None,
         **kwargs,
     ):
         super().__init__(
@@ -69,6 +73,10 @@ class EditorCell(MemoryCell):
             activation,
             element_size,
             controller,
+            dropout,
+            recurrent_dropout,
+            memory_dropout,
+            seed,
             **kwargs,
         )
         self.num_editors = self.num_memories

@@ -37,6 +37,10 @@ class ListCell(MemoryCell):
         element_size: Positive integer, how many numbers an element has; one action moves them all.
         controller: `"simple"`, the paper's; `"gru"` or `"lstm"`, which are Keras' own but for what
             they read of the memory. The states of `"lstm"` are `[hidden, cell, memory]`.
+        dropout, recurrent_dropout: As in Keras' own cells, which share of the inputs, and of the
+            hidden units that the next step sees, is dropped in training.
+        memory_dropout: Which share of what is read from the memories is dropped in training.
+        seed: Seed of what is dropped.
         **kwargs: `kernel_initializer`, `recurrent_initializer`, `memory_initializer`,
             `action_initializer`, `insert_initializer`, `bias_initializer`, the same names with
             `_regularizer` and `_constraint`, and the arguments of every Keras layer.
@@ -71,6 +75,10 @@ class ListCell(MemoryCell):
         activation=None,
         element_size=1,
         controller="simple",
+        dropout=0.0,
+        recurrent_dropout=0.0,
+        memory_dropout=0.0,
+        seed=None,
         **kwargs,
     ):
         super().__init__(
@@ -85,6 +93,10 @@ class ListCell(MemoryCell):
             activation,
             element_size,
             controller,
+            dropout,
+            recurrent_dropout,
+            memory_dropout,
+            seed,
             **kwargs,
         )
         self.num_lists = self.num_memories

@@ -5,14 +5,22 @@ import inspect
 import keras
 from keras import ops
 
+# Not public; but it is how `keras.layers.RNN` knows a cell whose dropout masks it has to make.
+from keras.src.layers.rnn.dropout_rnn_cell import DropoutRNNCell
+
 from keras_stackrnn import controllers, memories
-from keras_stackrnn.layers.recurrent_cell import RecurrentCell, add_bias, require_positive_integer
+from keras_stackrnn.layers.recurrent_cell import (
+    RecurrentCell,
+    add_bias,
+    require_positive_integer,
+    require_rate,
+)
 from keras_stackrnn.memories.layout import MemoryLayout
 from keras_stackrnn.memories.soft import EMPTY, action_weights
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
-class MemoryCell(RecurrentCell):
+class MemoryCell(RecurrentCell, DropoutRNNCell):
     """A simple recurrent cell that reads its memories and acts on them.
 
     `StackCell`, `ListCell` and the others are this with their kind; this is for kinds of your own.
@@ -48,6 +56,11 @@ class MemoryCell(RecurrentCell):
         element_size: Positive integer, how many numbers an element has; one action moves them all.
         controller: `"simple"`, the paper's; `"gru"` or `"lstm"`, which are Keras' own but for what
             they read of the memory.
+        dropout: Float from 0 to below 1, which share of the inputs is dropped in training; as with
+            Keras' own cells the same ones at all steps of a sequence.
+        recurrent_dropout: The same of the hidden units that the next step sees.
+        memory_dropout: The same of what is read from the memories.
+        seed: Seed of what is dropped.
         kind: A `memories.MemoryKind`, or the name of one that is registered.
         **kwargs: `kernel_initializer`, `recurrent_initializer`, `memory_initializer`,
             `action_initializer`, `write_initializer`, `bias_initializer`, the same names with
@@ -61,6 +74,7 @@ class MemoryCell(RecurrentCell):
 
     KIND: memories.MemoryKind | None = None  # of a subclass that has just one
     WRITE = "write"  # what writing is called, as in `push_kernel`
+    _memory_dropout_mask = None
 
     def __init__(
         self,
@@ -75,6 +89,10 @@ class MemoryCell(RecurrentCell):
         activation=None,
         element_size=1,
         controller="simple",
+        dropout=0.0,
+        recurrent_dropout=0.0,
+        memory_dropout=0.0,
+        seed=None,
         kind=None,
         **kwargs,
     ):
@@ -104,6 +122,12 @@ class MemoryCell(RecurrentCell):
         self.rounding = rounding
         self.element_size = element_size
         self.output_size = units
+        self.dropout = require_rate("dropout", dropout)
+        self.recurrent_dropout = require_rate("recurrent_dropout", recurrent_dropout)
+        self.memory_dropout = require_rate("memory_dropout", memory_dropout)
+        self.seed = seed
+        if self.drops:  # a generator's state is part of what is saved
+            self.seed_generator = keras.random.SeedGenerator(seed)
 
     @classmethod
     def count_name(cls) -> str:
@@ -136,6 +160,34 @@ class MemoryCell(RecurrentCell):
     def row_size(self) -> int:
         """How many numbers one row of all memories has."""
         return self.layout.numbers * self.num_memories
+
+    @property
+    def drops(self) -> bool:
+        """Whether anything is dropped in training."""
+        return bool(self.dropout or self.recurrent_dropout or self.memory_dropout)
+
+    def get_recurrent_dropout_mask(self, step_input):
+        # Keras asks for it before its loop over time, where the memories' mask has to be made, too.
+        if self.memory_dropout and self._memory_dropout_mask is None:
+            size = self.read_depth * self.element_size * self.num_memories
+            ones = ops.ones((ops.shape(step_input)[0], size), dtype=step_input.dtype)
+            self._memory_dropout_mask = self._create_dropout_mask(ones, self.memory_dropout)
+        return super().get_recurrent_dropout_mask(step_input)
+
+    def reset_recurrent_dropout_mask(self):
+        super().reset_recurrent_dropout_mask()
+        self._memory_dropout_mask = None
+
+    def dropout_masks(self, inputs, hidden, training) -> dict:
+        """What inputs, hidden units and what is read are multiplied by, where it is not 1."""
+        if not (training and self.drops):
+            return {}
+        masks = {
+            "inputs": self.get_dropout_mask(inputs),
+            "hidden": self.get_recurrent_dropout_mask(hidden),
+            "read": self._memory_dropout_mask,
+        }
+        return {name: mask for name, mask in masks.items() if mask is not None}
 
     @property
     def state_names(self) -> tuple[str, ...]:
@@ -188,10 +240,15 @@ class MemoryCell(RecurrentCell):
         *states, memory = states
         slots = self.in_rows(memory)
         read = _joined(self.layout.read(slots, self.layout.head(ops.shape(slots)[1])))
+        states = dict(zip(self.controller.states, states, strict=True))
+        masks = self.dropout_masks(inputs, states["hidden"], training)
+        inputs, read = (
+            tensor * masks[name] if name in masks else tensor
+            for name, tensor in (("inputs", inputs), ("read", read))
+        )
         before = ops.matmul(inputs, self.kernel)
         before = before + ops.matmul(read, self.memory_kernel)
-        states = dict(zip(self.controller.states, states, strict=True))
-        states = self.decide(before, states, self.input_bias)
+        states = self.decide(before, states, self.input_bias, masks.get("hidden"))
         hidden = states["hidden"]
 
         logits = add_bias(ops.matmul(hidden, self.action_kernel), self.action_bias)
@@ -203,17 +260,20 @@ class MemoryCell(RecurrentCell):
         states = [states[name] for name in self.controller.states]
         return hidden, [*states, after], self.lost(slots, actions)
 
-    def decide(self, before, states, bias=None):
+    def decide(self, before, states, bias=None, hidden_mask=None):
         """The controller's states after a step.
 
         Args:
             before: `[batch, gates * units]`, what comes from the input and what was read.
             states: The states before it, by name.
             bias: Added to `before`, if that has not been done yet.
+            hidden_mask: What the hidden units are multiplied by before the recurrent kernel.
         """
         recurrent = None
         if self.use_recurrent_kernel:
-            recurrent = ops.matmul(states["hidden"], self.recurrent_kernel)
+            hidden = states["hidden"]
+            hidden = hidden if hidden_mask is None else hidden * hidden_mask
+            recurrent = ops.matmul(hidden, self.recurrent_kernel)
         if self.controller.biases == 1:
             # Summed up first, in the order of equation 6.
             before = add_bias(before if recurrent is None else before + recurrent, bias)
@@ -295,6 +355,10 @@ class MemoryCell(RecurrentCell):
             "rounding": self.rounding,
             "element_size": self.element_size,
             "controller": self.controller.name,
+            "dropout": self.dropout,
+            "recurrent_dropout": self.recurrent_dropout,
+            "memory_dropout": self.memory_dropout,
+            "seed": self.seed,
         }
         if self.KIND is None:
             config["kind"] = self.kind.description()

@@ -126,9 +126,12 @@ class MemoryRNN(keras.layers.RNN):
         self._check_batch_size(sequences)
         dtype = self.cell.compute_dtype
         initial_state = [ops.convert_to_tensor(state, dtype=dtype) for state in initial_state]
+        # Before any loop: what is dropped is the same at all steps.
+        self._maybe_config_dropout_masks(self.cell, sequences[:, 0], initial_state)
         last_output, outputs, states = self.inner_loop(
             sequences, initial_state, mask, training, starts_empty, resets
         )
+        self._maybe_reset_dropout_masks(self.cell)
         if self.stateful:
             for variable, state in zip(self.states, states, strict=True):
                 variable.assign(state)

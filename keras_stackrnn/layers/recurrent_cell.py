@@ -109,6 +109,20 @@ def require_positive_integer(name: str, value) -> int:
     return integer
 
 
+def require_rate(name: str, value) -> float:
+    """Returns a share of what is dropped, as the `float` that serialises."""
+    try:
+        rate = float(value)
+    except (TypeError, ValueError):
+        rate = -1.0
+    if not 0 <= rate < 1:
+        raise ValueError(
+            f"Received an invalid value for argument `{name}`: expected a number from 0 to below "
+            f"1, got {value!r}."
+        )
+    return rate
+
+
 def require_activation(value):
     try:
         return activations.get(value)

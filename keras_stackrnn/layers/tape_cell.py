@@ -54,6 +54,10 @@ class TapeCell(MemoryCell):
         activation=None,
         element_size=1,
         controller="simple",
+        dropout=0.0,
+        recurrent_dropout=0.0,
+        memory_dropout=0.0,
+        seed=None,
         **kwargs,
     ):
         super().__init__(
@@ -68,6 +72,10 @@ class TapeCell(MemoryCell):
             activation,
             element_size,
             controller,
+            dropout,
+            recurrent_dropout,
+            memory_dropout,
+            seed,
             **kwargs,
         )
         self.num_tapes = self.num_memories

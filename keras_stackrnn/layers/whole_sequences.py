@@ -73,6 +73,9 @@ def run(
         keep_rows=bool(training),
         starts_empty=starts_empty,
     )
+    masks = cell.dropout_masks(sequences[:, 0], states["hidden"], training)
+    if "inputs" in masks:
+        sequences = sequences * masks["inputs"][:, None]
     projected = tf.matmul(sequences, cell.kernel)
     if cell.use_bias:
         projected += cell.input_bias
@@ -82,7 +85,14 @@ def run(
         {name: tf.transpose(state)[None] for name, state in states.items()},
         memory,
         kernel_weights(cell),
-        Steps(counts=_of_steps(mask), resets=_of_steps(resets)),
+        Steps(
+            counts=_of_steps(mask),
+            resets=_of_steps(resets),
+            **{
+                f"{name}_mask": tf.transpose(masks[name])[None]
+                for name in masks.keys() - {"inputs"}
+            },
+        ),
     )
     outputs = tf.transpose(done.hiddens[:, 0], [2, 0, 1])
     after = {name: tf.transpose(state[0]) for name, state in done.states.items()}
