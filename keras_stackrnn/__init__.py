@@ -1,5 +1,7 @@
 """Recurrent networks with a memory of their own, for Keras."""
 
+import importlib.metadata as _metadata
+
 from keras_stackrnn import memories, trace
 from keras_stackrnn.layers import reset_state as _reset_state
 from keras_stackrnn.layers.editor_cell import EditorCell
@@ -18,6 +20,11 @@ from keras_stackrnn.layers.tape_rnn import TapeRNN
 from keras_stackrnn.models import NextSymbolModel
 
 _reset_state.install()
+
+try:
+    __version__ = _metadata.version("keras-stackrnn")
+except _metadata.PackageNotFoundError:  # a folder that was not installed
+    __version__ = "unknown"
 
 __all__ = [
     "EditorCell",

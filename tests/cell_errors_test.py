@@ -35,7 +35,7 @@ BAD_ARGUMENTS = [
         "Received an invalid value for argument `activation`: expected the name of a Keras "
         "activation or a callable, got 'sigmoyd'.",
     ),
-    ({"depth": 3}, "Unrecognized keyword arguments passed to {cell}: {{'depth': 3}}"),
+    ({"depth": 3}, "{cell} has no argument `depth`: did you mean `read_depth`?"),
 ]
 
 

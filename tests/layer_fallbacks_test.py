@@ -1,5 +1,6 @@
 """Tests of when StackRNN and ListRNN fall back to the cell's loop, and of what they refuse."""
 
+import inspect
 import json
 
 import keras
@@ -8,6 +9,10 @@ import pytest
 import test_case
 from keras import ops
 from test_case import IS_TENSORFLOW, each_kind, raises, raises_only, random, randomise, to_numpy
+
+import keras_stackrnn
+from keras_stackrnn import ListRNN, StackCell, StackRNN
+from keras_stackrnn.layers import layer_of
 
 FEATURES = 3
 
@@ -220,3 +225,43 @@ def test_defaults_are_the_cells_with_a_memory_without_bounds(kind):
 @test_case.other_backends
 def test_all_of_this_on_another_backend(backend):
     test_case.run_on_backend(backend, __file__)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: StackRNN(4, num_stack=3),
+            "StackRNN has no argument `num_stack`: did you mean `num_stacks`?",
+        ),
+        (
+            lambda: StackCell(4, capcity=3),
+            "StackCell has no argument `capcity`: did you mean `capacity`?",
+        ),
+        (
+            lambda: ListRNN(4, insert_initialiser="zeros"),
+            "ListRNN has no argument `insert_initialiser`: did you mean `insert_initializer`?",
+        ),
+        (lambda: StackRNN(4, wibble=1), "StackRNN has no argument `wibble`."),
+    ],
+)
+def test_an_argument_that_there_is_not_is_named_with_the_one_meant(make, sentence):
+    with raises_only(sentence):
+        make()
+
+
+@pytest.mark.parametrize("name", ["stack", "list", "queue"])
+def test_the_memory_in_a_layers_states(name):
+    layer = layer_of(name)(3, 2, capacity=4, element_size=5, return_state=True)
+
+    *_, state = states = layer(random(2, 6, FEATURES))[1:]
+
+    memory = to_numpy(layer.memory_of(states))
+    assert memory.shape == (2, 4, 2, 5)
+    rows = to_numpy(state).reshape(2, 4, -1, 2)
+    np.testing.assert_array_equal(memory[0, 1, 1], rows[0, 1, :5, 1])
+
+
+def test_what_can_be_called_shows_its_arguments():
+    assert "model" in inspect.signature(keras_stackrnn.trace).parameters
+    assert keras_stackrnn.__version__

@@ -6,6 +6,7 @@ from keras import ops
 from keras_stackrnn.controllers.controller import DERIVATIVES
 from keras_stackrnn.layers.memory_budget import refuse_if_too_large
 from keras_stackrnn.layers.memory_cell import MemoryCell
+from keras_stackrnn.layers.recurrent_cell import refuse_unknown
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
@@ -66,6 +67,7 @@ class MemoryRNN(keras.layers.RNN):
                 f"False, got {use_fused!r}."
             )
         names = self.CELL.argument_names()
+        refuse_unknown(type(self), kwargs, names)
         cell_arguments = {name: kwargs.pop(name) for name in names if name in kwargs}
         cell = self.CELL(
             units,
@@ -261,6 +263,22 @@ class MemoryRNN(keras.layers.RNN):
         with tf.name_scope("jit_compile_with_stateful_needs_an_integer_capacity"):
             *states, memory = states
             return [*states, whole_sequences.trim(self.cell, memory)]
+
+    def memory_of(self, states):
+        """The memories in the states that the layer returns or is given.
+
+        Args:
+            states: The layer's states, the memory's last.
+
+        Returns:
+            `(batch, depth, memories, element_size)`, whatever the kind of memory.
+        """
+        cell = self.cell
+        slots = cell.in_rows(states[-1])
+        elements = slots[..., : cell.element_size * cell.num_memories]
+        batch, depth, _ = ops.shape(elements)
+        shape = (batch, depth, cell.element_size, cell.num_memories)
+        return ops.transpose(ops.reshape(elements, shape), (0, 1, 3, 2))
 
     def get_config(self):
         config = super().get_config()

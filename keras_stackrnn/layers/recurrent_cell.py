@@ -1,6 +1,9 @@
 """What all cells share: their weights' options, and the checks of what they are given."""
 
+import difflib
+import inspect
 import operator
+from collections.abc import Iterable
 
 import keras
 from keras import activations, constraints, initializers, regularizers
@@ -20,6 +23,7 @@ class RecurrentCell(keras.layers.Layer):
     """
 
     def __init__(self, units, use_bias, activation, **kwargs):
+        refuse_unknown(type(self), kwargs, [name for name, _ in self._weight_options()])
         options = {name: kwargs.pop(name, default) for name, default in self._weight_options()}
         super().__init__(**kwargs)
         self.units = units
@@ -93,6 +97,27 @@ class RecurrentCell(keras.layers.Layer):
                 f"{type(self).__name__} was built for {self.kernel.shape[0]} input features, "
                 f"got {inputs.shape[-1]} (inputs of shape {tuple(inputs.shape)})."
             )
+
+
+# What every Keras layer takes, beside what its signature names.
+_OF_ANY_LAYER = ("input_dim", "input_shape", "batch_shape", "batch_input_shape", "build_config")
+
+
+def refuse_unknown(cls: type, given: Iterable[str], more: Iterable[str] = ()) -> None:
+    """Raises if a class has no argument of a name, and says which one may have been meant.
+
+    Args:
+        cls: A Keras layer or cell.
+        given: The names of the keyword arguments it was given.
+        more: What it takes beside what the signatures of the class and its bases name.
+    """
+    signatures = [inspect.signature(base.__init__).parameters for base in cls.__mro__[:-1]]
+    known = {*_OF_ANY_LAYER, *more, *(name for names in signatures for name in names)}
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, sorted(known), n=1)
+            hint = f": did you mean `{close[0]}`?" if close else "."
+            raise ValueError(f"{cls.__name__} has no argument `{name}`{hint}")
 
 
 def require_positive_integer(name: str, value) -> int:

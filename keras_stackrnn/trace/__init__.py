@@ -4,6 +4,7 @@ The module is callable, and `keras_stackrnn.trace(model, "aaabbb")` is `trace` b
 is `python -m keras_stackrnn.trace`, described in `__main__.py`.
 """
 
+import inspect
 import sys
 import types
 from collections.abc import Mapping, Sequence
@@ -57,7 +58,7 @@ def trace(
     record.to_html("trace.html")
     ```
     """
-    from keras_stackrnn.trace.models import trace_model
+    from keras_stackrnn.trace.keras_model import trace_model
 
     return trace_model(model, text, vocabulary, rounding, depth, deterministic, force)
 
@@ -66,6 +67,7 @@ class _CallableModule(types.ModuleType):
     """A module that is also its function: both are called `keras_stackrnn.trace`."""
 
     __call__ = staticmethod(trace)
+    __signature__ = inspect.signature(trace)
 
 
 sys.modules[__name__].__class__ = _CallableModule
