@@ -44,6 +44,7 @@ class NextSymbolModel(keras.Model):
             only kinds with a memory can do without.
         use_bias: Boolean, whether the layers and the output have biases.
         element_size: Positive integer, how many numbers an element of a memory has.
+        controller: What decides about a memory: `"simple"`, `"gru"` or `"lstm"`.
         context_units: Number of slow context units of a layer; only for `"srcn"`.
         embedding_size: Size of a trained embedding of the symbols; `None`: one-hot.
         task: Name of what the model was trained on; optional.
@@ -76,6 +77,7 @@ class NextSymbolModel(keras.Model):
         task=None,
         context_units=40,
         element_size=1,
+        controller="simple",
         **kwargs,
     ):
         if kind not in kinds():
@@ -110,6 +112,7 @@ class NextSymbolModel(keras.Model):
         self.task = task
         self.context_units = context_units
         self.element_size = element_size
+        self.controller = controller
 
         self.embedding = None
         if embedding_size is not None:
@@ -138,6 +141,7 @@ class NextSymbolModel(keras.Model):
             rounding=self.rounding,
             use_recurrent_kernel=self.use_recurrent_kernel,
             element_size=self.element_size,
+            controller=self.controller,
             **common,
         )
 
@@ -199,4 +203,5 @@ class NextSymbolModel(keras.Model):
             "task": self.task,
             "context_units": self.context_units,
             "element_size": self.element_size,
+            "controller": self.controller,
         }

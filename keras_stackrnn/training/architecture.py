@@ -28,6 +28,7 @@ class Architecture:
     embedding_size: int | None = None
     context_units: int = 0
     element_size: int = 1
+    controller: str = "simple"
 
     @property
     def layout(self) -> MemoryLayout:
@@ -49,7 +50,8 @@ class Architecture:
         }
         if has_memory(self.kind):
             names = ("memories", "capacity", "read_depth", "no_op", "use_recurrent_kernel")
-            arguments |= {name: getattr(self, name) for name in (*names, "element_size")}
+            names = (*names, "element_size", "controller")
+            arguments |= {name: getattr(self, name) for name in names}
         if self.context_units:
             arguments["context_units"] = self.context_units
         return NextSymbolModel(self.kind, vocabulary, self.units, **{**arguments, **changes})

@@ -4,11 +4,14 @@ import dataclasses
 import shlex
 from typing import ClassVar, Self
 
+from keras_stackrnn import controllers
 from keras_stackrnn.models import has_memory, kinds
 from keras_stackrnn.training.architecture import Architecture
 from keras_stackrnn.training.checks import check_choice, check_range, check_type
 
 OPTIMIZERS = ("adam", "sgd")
+# What configurations did not have from the first, and what runs without it did.
+_LATER = {"element_size": 1, "controller": "simple"}
 
 
 def value(help: str, *, flag: str | None = None, choices: tuple[str, ...] = (), **bounds):
@@ -47,9 +50,14 @@ class Config:
     layers: int = value(
         "Recurrent layers; of a stack or a list that learns a pattern there is one.", above=0
     )
-    memories: int = value("Stacks or lists of a layer; 0 but with stack or list.", least=0)
+    memories: int = value("Memories of a layer; 0 of a model that has none.", least=0)
     no_op: bool = value("Whether leaving the memory as it is, is one of the actions.")
     read_depth: int = value("Elements of a memory that are read.", above=0)
+    element_size: int = value("Numbers of an element of a memory.", above=0)
+    controller: str = value(
+        f"What decides about the memory: {', '.join(controllers.names())}.",
+        choices=controllers.names(),
+    )
     capacity: int | None = value(
         "Elements a memory holds in training; later it is unbounded.", above=0
     )
@@ -105,6 +113,7 @@ class Config:
     @classmethod
     def from_json(cls, given: dict) -> Self:
         """The configuration whose `to_json()` this is."""
+        given = {**_LATER, **given}
         names = {field.name for field in dataclasses.fields(cls)}
         for wrong in sorted(names ^ given.keys()):
             fault = "lacks" if wrong in names else "has an unknown value"
@@ -146,6 +155,12 @@ class Config:
                     f"capacity must be at least read_depth, {self.read_depth}, got {self.capacity}."
                 )
             return
+        for name, usual in _LATER.items():
+            if (value := getattr(self, name)) != usual:
+                raise ValueError(
+                    f"model={self.model!r} has no memory to act on, got {name}={value}; "
+                    "stack, for example, has one."
+                )
         for name in (*further, "no_op", "memories"):
             if value := getattr(self, name):
                 raise ValueError(
@@ -164,6 +179,8 @@ class Config:
             self.capacity,
             self.read_depth,
             self.no_op,
+            element_size=self.element_size,
+            controller=self.controller,
         )
 
     def command(self) -> str:

@@ -28,6 +28,8 @@ _EVERY_TASK = {
     "context_units": 0,
     "memories": 0,
     "no_op": False,
+    "element_size": 1,
+    "controller": "simple",
     "no_op_bias": 0.0,
     "read_depth": 2,
     "capacity": None,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_stackrnn.controllers import Simple
+from keras_stackrnn import controllers
 from keras_stackrnn.kernels.lanes import steps_first
 from keras_stackrnn.kernels.replica_groups import replica_groups
 from keras_stackrnn.kernels.scan import Scan, Steps, scan
@@ -37,19 +37,21 @@ class PopulationScores(NamedTuple):
     confidence: tf.Tensor
 
 
-def empty(architecture: Architecture, replicas: int, lanes: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """The hidden units and the memories before anything was read."""
+def empty(architecture: Architecture, replicas: int, lanes: int) -> tuple[dict, tf.Tensor]:
+    """The controller's states and the memories before anything was read."""
     row_size = architecture.layout.numbers * architecture.memories
     memory_shape = [replicas, architecture.capacity, row_size * lanes]
-    return tf.zeros([replicas, architecture.units, lanes]), tf.fill(memory_shape, EMPTY)
+    names = controllers.get(architecture.controller).states
+    states = {name: tf.zeros([replicas, architecture.units, lanes]) for name in names}
+    return states, tf.fill(memory_shape, EMPTY)
 
 
-def forward(architecture, weights, hidden, memory, tokens, *, noise=None, **options):
+def forward(architecture, weights, states, memory, tokens, *, noise=None, **options):
     """Log-probabilities, `[T, R, V, B]`, for tokens, `[R, B, T]`, and the state after them.
 
     `options` are those of a `Scan`, which leaves the last memory out unless told otherwise.
     """
-    options = Scan(architecture.layout, Simple(), **options)
+    options = Scan(architecture.layout, controllers.get(architecture.controller), **options)
     if architecture.use_bias:
         weights = uncentred(weights)
     replicas, lanes, steps = tokens.shape
@@ -60,11 +62,15 @@ def forward(architecture, weights, hidden, memory, tokens, *, noise=None, **opti
     projected = steps_first(projected, steps)
     outside = ("kernel", "output_kernel", "output_bias")
     of_steps = {name: weight for name, weight in weights.items() if name not in outside}
-    done = scan(options, projected, {"hidden": hidden}, memory, of_steps, Steps(noise=noise))
+    done = scan(options, projected, states, memory, of_steps, Steps(noise=noise))
     logits = tf.matmul(weights["output_kernel"], done.hiddens)
     if architecture.use_bias:
         logits += weights["output_bias"]
-    return tf.nn.log_softmax(logits, axis=2), tf.stop_gradient(done.states["hidden"]), done.memory
+    return (
+        tf.nn.log_softmax(logits, axis=2),
+        tf.nest.map_structure(tf.stop_gradient, done.states),
+        done.memory,
+    )
 
 
 @functools.cache
@@ -153,7 +159,7 @@ class Trainer:
         return state, tf.transpose(shares.stack())
 
     def _update(self, state, carried, learning_rates, noise, tokens, targets, deterministic):
-        """One window of every lane, `[R, B, T]`; `carried` are the hidden units and memories."""
+        """One window of every lane, `[R, B, T]`; `carried` are states and memories."""
         with tf.GradientTape() as tape:
             tape.watch(state.weights)
             predicted, *carried = forward(

@@ -7,21 +7,23 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_stackrnn import controllers
 from keras_stackrnn.training.architecture import Architecture
 
 
 def weight_shapes(architecture: Architecture) -> dict[str, tuple[int, int]]:
     """The shapes of one replica's weights, as the kernels take them."""
     symbols, units = architecture.symbols, architecture.units
+    gates = units * controllers.get(architecture.controller).gates
     elements = architecture.read_depth * architecture.element_size * architecture.memories
     shapes = {
-        "kernel": (symbols, units),
-        "memory_kernel": (units, elements),
+        "kernel": (symbols, gates),
+        "memory_kernel": (gates, elements),
         "control_kernel": (architecture.controls, units),
         "output_kernel": (symbols, units),
     }
     if architecture.use_recurrent_kernel:
-        shapes["recurrent_kernel"] = (units, units)
+        shapes["recurrent_kernel"] = (gates, units)
     if architecture.use_bias:
         shapes["control_bias"] = (architecture.controls, 1)
         shapes["output_bias"] = (symbols, 1)

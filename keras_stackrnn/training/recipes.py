@@ -37,6 +37,8 @@ _EVERY_TASK = {
     "max_n": 19,
     "read_depth": 2,
     "no_op": False,
+    "element_size": 1,
+    "controller": "simple",
     # The memory is all there is to remember with, as in the paper.
     "use_recurrent_kernel": False,
     "layers": 1,
