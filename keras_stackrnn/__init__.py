@@ -2,7 +2,7 @@
 
 import importlib.metadata as _metadata
 
-from keras_stackrnn import memories, trace
+from keras_stackrnn import gallery, memories, trace
 from keras_stackrnn.layers import reset_state as _reset_state
 from keras_stackrnn.layers.editor_cell import EditorCell
 from keras_stackrnn.layers.editor_rnn import EditorRNN
@@ -41,6 +41,7 @@ __all__ = [
     "StackRNN",
     "TapeCell",
     "TapeRNN",
+    "gallery",
     "memories",
     "trace",
 ]

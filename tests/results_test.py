@@ -13,19 +13,20 @@ from absl import flags
 from training_case import REPOSITORY
 
 import keras_stackrnn
+from keras_stackrnn import gallery
 from keras_stackrnn.evaluation import evaluate
 from keras_stackrnn.patterns import get
 from keras_stackrnn.trace import __main__ as command
 from keras_stackrnn.trace.force import parse as parse_force
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^(\$ )?python -m keras_stackrnn\.trace (--model=results/.*)$", README, re.M)
+COMMANDS = re.findall(r"^(\$ )?python -m keras_stackrnn\.trace (--model=gallery:.*)$", README, re.M)
 TEXT = "10110+111=10111."
 
 
 @pytest.fixture(scope="module")
 def adder():
-    return keras.models.load_model(REPOSITORY / "results/binary_addition.keras")
+    return gallery.load("binary_addition")
 
 
 def test_it_adds_numbers_far_longer_than_those_it_learned_from(adder):
@@ -49,7 +50,7 @@ def test_forcing_one_action_of_the_adder_makes_one_digit_wrong(adder, force, sai
     ("force", "expected"), [("", 6), ("stack1@4=PUSH", 6 + 4), ("stack2@4=POP", 6 - 2)]
 )
 def test_forcing_a_counters_stacks_changes_how_many_bs_it_expects(force, expected):
-    counter = keras.models.load_model(REPOSITORY / "results/anb2n.keras")
+    counter = gallery.load("anb2n")
     text = "aaa" + "b" * 12
 
     record = keras_stackrnn.trace(counter, text, force=parse_force([force] if force else []))
@@ -75,7 +76,7 @@ def test_readmes_traces_are_what_the_command_gives(prompt, words, tmp_path, monk
 
 
 def test_a_word_is_pushed_on_three_stacks_and_comes_back_from_them():
-    model = keras.models.load_model(REPOSITORY / "results/memorize.keras")
+    model = gallery.load("memorize")
     record = keras_stackrnn.trace(model, "1221211=1121221")
     memories = {memory.name: memory for memory in record.memories}
 

@@ -244,8 +244,8 @@ def test_a_terminal_gets_its_width_and_colours(environment, colors, run, monkeyp
         ),
         (
             ["--model=none", "--text=ab"],
-            "There is no model 'none': expected the folder of a run, a .keras file, the folder of "
-            "a SavedModel, or host:port/model.",
+            "There is no model 'none': expected the folder of a run, a .keras file, gallery:NAME, "
+            "the folder of a SavedModel, or host:port/model.",
         ),
         (["--model=127.0.0.1:1/m", "--text=ab"], "No server answers at 127.0.0.1:1."),
         (

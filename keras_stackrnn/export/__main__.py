@@ -8,9 +8,9 @@ A label for each version (serving/tf_serving/models.config) then lets clients ch
 
 import sys
 
-import keras
 from absl import app, flags, logging
 
+from keras_stackrnn import model_files
 from keras_stackrnn.export.saved_model import export
 from keras_stackrnn.models import NextSymbolModel
 
@@ -18,7 +18,7 @@ from keras_stackrnn.models import NextSymbolModel
 def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
     """Adds the command's flags."""
     of = {"flag_values": values}
-    flags.DEFINE_string("model", None, "A .keras file of a next-symbol model.", **of)
+    flags.DEFINE_string("model", None, "A run's folder, a .keras file or gallery:NAME.", **of)
     flags.DEFINE_string("base_path", None, "The folder of all versions.", **of)
     flags.DEFINE_boolean("rounding", None, "Most probable action alone, or a mixture.", **of)
     flags.DEFINE_integer("version", None, "Its number; one more than the latest.", **of)
@@ -31,7 +31,7 @@ def main(argv: list[str]) -> None:
     logging.set_verbosity(logging.WARNING)
     values = flags.FLAGS
     try:
-        model = keras.models.load_model(values.model, compile=False)
+        model = model_files.load(values.model)
         if not isinstance(model, NextSymbolModel):
             raise ValueError(f"Expected a next-symbol model, got {type(model).__name__}.")
         print(export(model, values.base_path, values.rounding, values.version))

@@ -31,7 +31,8 @@ def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
     string(
         "model",
         None,
-        "A run's folder, a .keras file, a SavedModel's folder, or host:port/model of a server.",
+        "A run's folder, a .keras file, gallery:NAME, a SavedModel's folder, or host:port/model of "
+        "a server.",
         **of,
     )
     string("text", None, "What the model is to read.", **of)

@@ -3,43 +3,38 @@
 import re
 from pathlib import Path
 
-import keras
-
+from keras_stackrnn import model_files
 from keras_stackrnn import trace as tracing
 from keras_stackrnn.trace.exported import latest_version, trace_saved_model, trace_server
 from keras_stackrnn.trace.record import Trace
-
-MODEL = "model.keras"
 
 
 def trace_source(source: str, text: str, **options) -> Trace:
     """Traces a text with the model a source names.
 
     Args:
-        source: A training run's folder, a `.keras` file, the folder of a SavedModel or of its
-            versions, or `host:port/model` of a server.
+        source: A training run's folder, a `.keras` file, `gallery:NAME`, the folder of a SavedModel
+            or of its versions, or `host:port/model` of a server.
         text: The text.
         **options: The arguments of `keras_stackrnn.trace`; what is exported takes only `depth` and
             `deterministic`.
     """
+    if (file := model_files.find(source)) is not None:
+        return tracing.trace(model_files.load_file(file), text, **options)
     path = Path(source)
-    if path.suffix == ".keras" and path.is_file():
-        return tracing.trace(_load(path), text, **options)
-    if (path / MODEL).is_file():
-        return tracing.trace(_load(path / MODEL), text, **options)
     if path.is_dir():
         if latest_version(path) is None:
             raise ValueError(
-                f"There is no model in {source!r}: expected {MODEL}, or a SavedModel or versions "
-                "of it."
+                f"There is no model in {source!r}: expected {model_files.MODEL}, or a SavedModel "
+                "or versions of it."
             )
         return trace_saved_model(path, text, **_for_exported(source, options))
     server = re.fullmatch(r"(.+:\d+)/([^/]+)", source)
     if server and not path.exists():
         return trace_server(*server.groups(), text, **_for_exported(source, options))
     raise ValueError(
-        f"There is no model {source!r}: expected the folder of a run, a .keras file, the folder of "
-        "a SavedModel, or host:port/model."
+        f"There is no model {source!r}: expected {', '.join(model_files.SOURCES)}, the folder of a "
+        "SavedModel, or host:port/model."
     )
 
 
@@ -51,14 +46,3 @@ def _for_exported(source: str, options: dict) -> dict:
                 f"own file instead of {source!r}."
             )
     return options
-
-
-def _load(path: Path) -> keras.Model:
-    # Registers the class that trained models are of.
-    import keras_stackrnn.models  # noqa: F401
-
-    try:
-        return keras.models.load_model(path, compile=False)
-    except (OSError, TypeError, ValueError, KeyError) as error:
-        reason = (str(error).splitlines() or ["it is damaged"])[0]
-        raise ValueError(f"Cannot load {str(path)!r}: {reason}") from None
