@@ -29,6 +29,11 @@ _INTEGER_RANGES = {
     )
 }
 _FLOATS = (types_pb2.DT_FLOAT, types_pb2.DT_DOUBLE, types_pb2.DT_HALF, types_pb2.DT_BFLOAT16)
+# What NumPy itself knows nothing of.
+_NARROW_FLOATS, _NARROW_INTEGERS = (
+    [np.dtype(tf.as_dtype(name).as_numpy_dtype) for name in names.split()]
+    for names in ("bfloat16 float8_e5m2 float8_e4m3fn", "int4 uint4")
+)
 _MAX_QUOTED_CHARACTERS = 200
 
 Infos = Mapping[str, meta_graph_pb2.TensorInfo]
@@ -299,8 +304,10 @@ def _to_json(array: np.ndarray, as_bytes: bool) -> Any:
         values = [as_number(value) for value in array.reshape(-1)]
     elif array.dtype.kind in "fiub":
         return array.tolist()
-    elif array.dtype == tf.bfloat16.as_numpy_dtype:
+    elif array.dtype in _NARROW_FLOATS:
         values = [as_number(value) for value in array.reshape(-1)]
+    elif array.dtype in _NARROW_INTEGERS:
+        return array.astype(np.int32).tolist()
     else:
         raise status.invalid_argument(
             f"Failed to write JSON value for tensor type: {array.dtype.name}"

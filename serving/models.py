@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import logging
 import pathlib
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +12,8 @@ import grpc
 from tensorflow_serving.apis import get_model_status_pb2, model_pb2
 from tensorflow_serving.config import model_server_config_pb2
 
-from keras_stackrnn.serving import status
+from keras_stackrnn.serving import status, version_folders
+from keras_stackrnn.serving.printable import printable
 from keras_stackrnn.serving.saved_model import SavedModel
 
 State = get_model_status_pb2.ModelVersionStatus
@@ -71,7 +71,7 @@ class ModelManager:
         self._stopping = threading.Event()
         self._poller: threading.Thread | None = None
         self._unloaders: list[threading.Thread] = []
-        self._empty: set[str] = set()
+        self._said: dict[str, str] = {}  # what was last said of a model's base path
 
     def start_polling(self) -> None:
         """Looks for new versions every `file_system_poll_wait_seconds`, until `close`."""
@@ -211,8 +211,9 @@ class ModelManager:
         """Loads what the configuration wants and is on disk, then unloads what it does not."""
         for name in {*self._configs, *self._servables}:
             config = self._configs.get(name)
-            wanted = _wanted_versions(config) if config else {}
-            self._warn_once_if_empty(config, wanted)
+            wanted = self._listed(config) if config else {}
+            if wanted is None:
+                continue
             for version, path in sorted(wanted.items()):
                 self._load_if_due(name, version, path)
             with self._lock:
@@ -224,6 +225,33 @@ class ModelManager:
                 self._forget_failures(name, wanted)
             for servable in leaving:
                 self._unload_in_background(servable)
+
+    def _listed(self, config: ModelConfig) -> dict[int, pathlib.Path] | None:
+        """Returns the versions that are wanted; None when that is no reason to let any go.
+
+        A folder that cannot be read, or in which no version is left, is one that is being moved or
+        has lost its disk. Who wants a model to go takes it out of the configuration.
+        """
+        try:
+            listing = version_folders.listed(config.base_path)
+        except OSError as error:
+            self._say_once(config, f"cannot be listed ({error.strerror})")
+            return None
+        if not listing.versions:
+            self._say_once(config, "holds no version")
+            return None
+        self._say_once(config, listing.doubles)
+        return version_folders.chosen(listing.versions, config.model_version_policy)
+
+    def _say_once(self, config: ModelConfig, what: str) -> None:
+        if what and self._said.get(config.name) != what:
+            logger.warning(
+                "The base path %s of model %s %s; what is served stays",
+                printable(config.base_path),
+                printable(config.name),
+                what,
+            )
+        self._said[config.name] = what
 
     def _load_if_due(self, name: str, version: int, path: pathlib.Path) -> None:
         servable = self._servables.get(name, {}).get(version)
@@ -248,13 +276,21 @@ class ModelManager:
                 servable.failures += 1
                 servable.retry_at = time.monotonic() + self._options.load_retry_interval_seconds
                 servable.state = State.END
-            logger.error("Loading {name: %s version: %d} failed: %s", name, version, error)
+            logger.error(
+                "Loading {name: %s version: %d} failed: %s",
+                printable(name),
+                version,
+                printable(str(error)),
+            )
             return
         with self._lock:
             servable.model = model
             servable.state = State.AVAILABLE
         logger.info(
-            "Loaded {name: %s version: %d} in %.1f s", name, version, time.monotonic() - started
+            "Loaded {name: %s version: %d} in %.1f s",
+            printable(name),
+            version,
+            time.monotonic() - started,
         )
 
     def _unload_in_background(self, servable: Servable) -> None:
@@ -270,20 +306,7 @@ class ModelManager:
         model.close()
         with self._lock:
             servable.state = State.END
-        logger.info("Unloaded {name: %s version: %d}", servable.name, servable.version)
-
-    def _warn_once_if_empty(self, config: ModelConfig | None, wanted: dict) -> None:
-        if config is None:
-            return
-        if wanted:
-            self._empty.discard(config.name)
-        elif config.name not in self._empty:
-            self._empty.add(config.name)
-            logger.warning(
-                "No versions of servable %s to serve under base path %s",
-                config.name,
-                config.base_path,
-            )
+        logger.info("Unloaded {name: %s version: %d}", printable(servable.name), servable.version)
 
     def _forget_failures(self, name: str, wanted: dict[int, pathlib.Path]) -> None:
         """A version that failed and was taken away gets a fresh start when it comes back."""
@@ -321,7 +344,7 @@ class ModelManager:
         if self._options.allow_version_labels_for_unavailable_models:
             return
         for name, versions in labels.items():
-            reachable = {*self._available(name), *_wanted_versions(configs[name])}
+            reachable = {*self._available(name), *version_folders.wanted(configs[name])}
             for version in versions.values():
                 if version not in reachable:
                     raise status.failed_precondition(
@@ -342,25 +365,3 @@ class ModelManager:
                 grpc.StatusCode.UNKNOWN,
                 f"{len(failures)} servable(s) did not become available: {', '.join(failures)}",
             )
-
-
-def _wanted_versions(config: ModelConfig) -> dict[int, pathlib.Path]:
-    """Returns the version folders that the model's policy picks: the latest one by default."""
-    try:
-        children = list(pathlib.Path(config.base_path).iterdir())
-    except OSError:
-        children = []
-    # Integer folder names are versions, every other name is ignored.
-    on_disk = {
-        int(child.name): child
-        for child in children
-        if re.fullmatch("[0-9]{1,18}", child.name) and child.is_dir()
-    }
-    policy = config.model_version_policy
-    choice = policy.WhichOneof("policy_choice")
-    if choice == "all":
-        return on_disk
-    if choice == "specific":
-        return {v: on_disk[v] for v in policy.specific.versions if v in on_disk}
-    count = max(1, policy.latest.num_versions)
-    return {version: on_disk[version] for version in sorted(on_disk)[-count:]}

@@ -96,7 +96,15 @@ def predict_response(
     _fill_spec(response.model_spec, request.model_spec.name, name, version)
     protos = response.outputs
     for alias in request.output_filter or signature.outputs:
-        tensors.to_proto(outputs[signature.outputs[alias]], protos[alias])
+        array, dtype = outputs[signature.outputs[alias]], signature.output_types[alias]
+        try:
+            tensors.to_proto(array, protos[alias], dtype)
+        except KeyError as error:
+            raise status.ServingError(
+                grpc.StatusCode.UNIMPLEMENTED,
+                f"The output {alias} is a tensor of type {types_pb2.DataType.Name(dtype)}, "
+                "which no answer can carry",
+            ) from error
     return response
 
 

@@ -25,6 +25,7 @@ class Signature:
         defaults: what is fed for inputs that a request leaves out, by alias.
         inputs: names of the tensors to feed, by alias, sorted.
         outputs: names of the tensors to fetch, by alias, sorted.
+        output_types: their types, by alias.
         fetches: all of the outputs' names, sorted and each once.
     """
 
@@ -33,6 +34,7 @@ class Signature:
     defaults: Mapping[str, tensor_pb2.TensorProto]
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
+    output_types: Mapping[str, int]
     fetches: tuple[str, ...]
 
     @classmethod
@@ -44,6 +46,7 @@ class Signature:
             dict(definition.defaults),
             {alias: info.name for alias, info in sorted(definition.inputs.items())},
             outputs,
+            {alias: info.dtype for alias, info in definition.outputs.items()},
             tuple(sorted(set(outputs.values()))),
         )
 
@@ -103,13 +106,14 @@ class SavedModel:
             run_options = tf.compat.v1.RunOptions(timeout_in_ms=timeout)
             options = pywrap_tf_session.TF_NewBufferFromString(run_options.SerializeToString())
         try:
-            return self._session._call_tf_sessionrun(
+            fetched = self._session._call_tf_sessionrun(
                 options,
                 {self._endpoint(name): array for name, array in feeds.items()},
                 [self._endpoint(name) for name in fetches],
                 [],
                 None,
             )
+            return [each if isinstance(each, np.ndarray) else _scalar(each) for each in fetched]
         finally:
             if options is not None:
                 pywrap_tf_session.TF_DeleteBuffer(options)
@@ -123,3 +127,9 @@ class SavedModel:
             endpoint = self._graph.get_tensor_by_name(name)._as_tf_output()
             self._endpoints[name] = endpoint
         return endpoint
+
+
+def _scalar(value) -> np.ndarray:
+    """Tensors of rank 0 come as NumPy's scalars, and strings as bytes, whose last zeros NumPy's own
+    type for them would drop."""
+    return np.array(value, np.object_ if isinstance(value, bytes) else value.dtype)

@@ -23,6 +23,7 @@ from keras_stackrnn.serving.answers import ended
 from keras_stackrnn.serving.batching import BatchingRunner, DirectRunner
 from keras_stackrnn.serving.metrics import Metrics
 from keras_stackrnn.serving.models import ModelManager
+from keras_stackrnn.serving.printable import printable
 
 logger = logging.getLogger(__name__)
 
@@ -165,7 +166,7 @@ class Service:
             serving_error = status.as_serving_error(error)
             code = serving_error.code
             if code == grpc.StatusCode.INTERNAL:
-                logger.error("%s for model %s failed", api, spec.name, exc_info=error)
+                logger.error("%s for model %s failed", api, printable(spec.name), exc_info=error)
             raise serving_error from error
         finally:
             with self._counting:

@@ -14,7 +14,17 @@ _INT_FIELD_TYPES = (
     types_pb2.DT_INT8,
     types_pb2.DT_UINT8,
     types_pb2.DT_UINT16,
+    types_pb2.DT_INT4,
+    types_pb2.DT_UINT4,
 )
+# They have types of their own on the wire, and in NumPy those of the integers that they are.
+_QUANTIZED_TYPES = {
+    types_pb2.DT_QINT8: np.dtype(np.int8),
+    types_pb2.DT_QUINT8: np.dtype(np.uint8),
+    types_pb2.DT_QINT16: np.dtype(np.int16),
+    types_pb2.DT_QUINT16: np.dtype(np.uint16),
+    types_pb2.DT_QINT32: np.dtype(np.int32),
+}
 
 # The repeated field that holds a tensor's values, by type, and the type the field stores them as.
 _VALUE_FIELDS = {
@@ -29,10 +39,15 @@ _VALUE_FIELDS = {
     types_pb2.DT_COMPLEX128: ("dcomplex_val", np.float64),
     types_pb2.DT_HALF: ("half_val", np.int32),
     types_pb2.DT_BFLOAT16: ("half_val", np.int32),
+    types_pb2.DT_FLOAT8_E5M2: ("float8_val", np.uint8),
+    types_pb2.DT_FLOAT8_E4M3FN: ("float8_val", np.uint8),
     **dict.fromkeys(_INT_FIELD_TYPES, ("int_val", np.int32)),
 }
 _NUMPY_TYPES = {dtype: np.dtype(tf.as_dtype(dtype).as_numpy_dtype) for dtype in _VALUE_FIELDS}
 _WIRE_TYPES = {numpy_type: dtype for dtype, numpy_type in _NUMPY_TYPES.items()}
+_VALUE_FIELDS |= dict.fromkeys(_QUANTIZED_TYPES, ("int_val", np.int32))
+_NUMPY_TYPES |= _QUANTIZED_TYPES
+_EIGHT_BIT_FLOATS = (types_pb2.DT_FLOAT8_E5M2, types_pb2.DT_FLOAT8_E4M3FN)
 _SIXTEEN_BIT_FLOATS = (types_pb2.DT_HALF, types_pb2.DT_BFLOAT16)
 _COMPLEX_TYPES = (types_pb2.DT_COMPLEX64, types_pb2.DT_COMPLEX128)
 _LENGTH_DELIMITED = 2  # the wire type of packed fields
@@ -83,11 +98,18 @@ def from_proto(proto: tensor_pb2.TensorProto, max_bytes: int) -> np.ndarray:
     return values.reshape(shape)
 
 
-def to_proto(array: np.ndarray, proto: tensor_pb2.TensorProto) -> None:
-    """Writes `array` into `proto` with typed fields, which every client can read."""
+def to_proto(array: np.ndarray, proto: tensor_pb2.TensorProto, dtype: int | None = None) -> None:
+    """Writes `array` into `proto` with typed fields, which every client can read.
+
+    Args:
+        array: what to write; KeyError if it is of a type that a message cannot carry.
+        proto: what to write it into.
+        dtype: the tensor's type, where the array does not say whether it is quantized.
+    """
+    quantized = dtype if dtype in _QUANTIZED_TYPES else None
     is_text = array.dtype.kind in "SU"
     dtype = types_pb2.DT_STRING if is_text else _WIRE_TYPES[array.dtype]
-    header = _header(dtype, array.shape)
+    header = _header(quantized or dtype, array.shape)
     if tag := _PLAIN_TAGS.get(dtype):
         values = array.tobytes()
         proto.ParseFromString(header + tag + _varint_bytes(len(values)) + values)
@@ -97,6 +119,9 @@ def to_proto(array: np.ndarray, proto: tensor_pb2.TensorProto) -> None:
     field, field_type = _VALUE_FIELDS[dtype]
     if dtype == types_pb2.DT_STRING:
         flat = [value if isinstance(value, bytes) else str(value).encode() for value in flat]
+    elif dtype in _EIGHT_BIT_FLOATS:
+        proto.float8_val = flat.tobytes()
+        return
     elif dtype in _SIXTEEN_BIT_FLOATS:
         flat = flat.view(np.uint16).tolist()
     elif dtype in _COMPLEX_TYPES:
@@ -136,6 +161,8 @@ def _field_values(proto: tensor_pb2.TensorProto) -> np.ndarray:
         array = np.empty(len(values), np.object_)
         array[:] = values
         return array
+    if proto.dtype in _EIGHT_BIT_FLOATS:
+        return np.frombuffer(values, _NUMPY_TYPES[proto.dtype])
     array = np.fromiter(values, field_type, len(values))
     if proto.dtype in _SIXTEEN_BIT_FLOATS:
         return array.astype(np.uint16).view(_NUMPY_TYPES[proto.dtype])

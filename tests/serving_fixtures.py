@@ -1,10 +1,12 @@
 """Small SavedModels and in-process servers that the serving tests share."""
 
 import pathlib
+from collections.abc import Callable
 
 import grpc
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.util import deprecation
 from tensorflow_serving.apis import model_service_pb2_grpc, predict_pb2, prediction_service_pb2_grpc
 
 from keras_stackrnn.serving import config
@@ -191,6 +193,20 @@ def save_typed_heads(path: pathlib.Path) -> pathlib.Path:
                 "predict": v1.predict_signature_def({"examples": serialized}, {"value": value}),
             },
         )
+        builder.save()
+    return path
+
+
+def save_constants(path: pathlib.Path, values: dict[str, Callable]) -> pathlib.Path:
+    """Writes a SavedModel whose outputs are what `values` make, whatever is asked."""
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
+        x = tf.compat.v1.placeholder(tf.float32, [None], "x")
+        outputs = {name: make() for name, make in values.items()}
+        v1 = tf.compat.v1.saved_model
+        builder = v1.Builder(str(path))
+        with deprecation.silence():
+            signature = v1.predict_signature_def({"x": x}, outputs)
+        builder.add_meta_graph_and_variables(session, ["serve"], {"serving_default": signature})
         builder.save()
     return path
 

@@ -132,12 +132,58 @@ def test_versions_come_and_go(exported, base):
         assert served_version(running) == 2
         shutil.rmtree(base / "2")
         wait_until(lambda: available(running) == {1})
-        shutil.rmtree(base / "1")
+        reload(running, config.ModelServerConfig(model_config_list={}))
         wait_until(lambda: not available(running))
         assert failure(served_version, running) == (
             Code.NOT_FOUND,
             "Servable not found for request: Latest(m)",
         )
+
+
+@pytest.mark.parametrize("fault", ["gone", "a file", "empty"])
+def test_a_base_path_that_is_gone_for_a_moment_keeps_what_is_served(exported, base, fault, caplog):
+    install(exported[1], base, 1)
+    aside = base.with_name("aside")
+    with fixtures.RunningServer(config.single_model("m", base)) as running:
+        base.rename(aside)
+        if fault == "a file":
+            base.write_text("")
+        if fault == "empty":
+            base.mkdir()
+        wait_until(lambda: "what is served stays" in caplog.text)
+        time.sleep(0.2)  # the folder is looked at every 0.05 s
+        assert served_version(running) == 1
+        assert caplog.text.count("what is served stays") == 1
+        if fault == "a file":
+            base.unlink()
+        if fault == "empty":
+            base.rmdir()
+        aside.rename(base)
+        install(exported[2], base, 2)
+        wait_until(lambda: available(running) == {2})
+
+
+def test_two_folders_of_the_same_version_are_reported(exported, base, caplog):
+    install(exported[2], base, 1)
+    shutil.copytree(exported[1], base / "00001")
+    with fixtures.RunningServer(config.single_model("m", base)) as running:
+        assert available(running) == {1}
+        response = running.prediction.Predict(fixtures.sequence_request([1]))
+        expected = fixtures.expected_probabilities([1], 2.0)
+        got = fixtures.outputs_of(response)["probabilities"]
+        np.testing.assert_allclose(got, [expected], atol=1e-6)
+    assert caplog.text.count("holds both 1 and 00001, of which 1 counts") == 1
+
+
+def test_names_are_escaped_in_logs(exported, base, caplog):
+    caplog.set_level("INFO")
+    install(exported[1], base, 1)
+    name = "m\nFATAL: gone\x1b[31m"
+    with fixtures.RunningServer(config.single_model(name, base)):
+        pass
+    messages = [record.getMessage() for record in caplog.records]
+    assert any(message.startswith("Loaded {name: m\\nFATAL: gone\\x1b[31m") for message in messages)
+    assert not any("\n" in message or "\x1b" in message for message in messages)
 
 
 def test_no_request_fails_or_errs_while_versions_are_swapped(exported, base):
