@@ -22,6 +22,9 @@ def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
     flags.DEFINE_string("base_path", None, "The folder of all versions.", **of)
     flags.DEFINE_boolean("rounding", None, "Most probable action alone, or a mixture.", **of)
     flags.DEFINE_integer("version", None, "Its number; one more than the latest.", **of)
+    flags.DEFINE_integer("max_batch", None, "Most rows of a request; 4,096.", **of)
+    flags.DEFINE_integer("max_length", None, "Most symbols of a row; 65,536.", **of)
+    flags.DEFINE_integer("max_symbols", None, "Most symbols of a request; 262,144.", **of)
     flags.mark_flags_as_required(["model", "base_path"], flag_values=values)
 
 
@@ -34,7 +37,8 @@ def main(argv: list[str]) -> None:
         model = model_files.load(values.model)
         if not isinstance(model, NextSymbolModel):
             raise ValueError(f"Expected a next-symbol model, got {type(model).__name__}.")
-        print(export(model, values.base_path, values.rounding, values.version))
+        limits = {name: values[name].value for name in ("max_batch", "max_length", "max_symbols")}
+        print(export(model, values.base_path, values.rounding, values.version, **limits))
     except (ValueError, OSError) as error:
         sys.exit(f"Not exported: {error}")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import keras
 
+from keras_stackrnn.export.limits import Limits
 from keras_stackrnn.export.reader import Reader
 from keras_stackrnn.export.signatures import Signatures
 from keras_stackrnn.export.symbols import Symbols
@@ -22,6 +23,10 @@ def export(
     base_path: str | os.PathLike,
     rounding: bool | None = None,
     version: int | None = None,
+    *,
+    max_batch: int | None = None,
+    max_length: int | None = None,
+    max_symbols: int | None = None,
 ) -> Path:
     """Writes a model for TensorFlow Serving, or the embedded server, as `base_path/VERSION/`.
 
@@ -36,6 +41,10 @@ def export(
         base_path: The folder of all its versions, whose name is the model's by custom.
         rounding: Whether the most probable action alone is taken; `None`: as the model does.
         version: A positive integer that is not taken yet; `None`: one more than the latest.
+        max_batch: How many rows a request may have; 4,096 if not given.
+        max_length: How many symbols a row may have; 65,536, or `max_symbols` if that is less.
+        max_symbols: How many symbols all rows together may have, with padding; 262,144, or less if
+            the vocabulary is large. Requests beyond are refused before anything is computed.
 
     Returns:
         The path of the version's folder.
@@ -59,7 +68,11 @@ def export(
             "A model is served in float32: expected one that computes in it, got one in "
             f"{model.compute_dtype}."
         )
-    symbols = Symbols(model.vocabulary)
+    given = {"batch": max_batch, "length": max_length, "symbols": max_symbols}
+    for name, value in given.items():
+        if value is not None:
+            require_positive_integer(f"max_{name}", value)
+    symbols = Symbols(model.vocabulary, Limits.of_vocabulary(len(model.vocabulary), **given))
     reader = Reader(_served(model, rounding))
 
     def write(folder):

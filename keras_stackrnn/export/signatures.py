@@ -148,6 +148,7 @@ class Signatures:
             lambda: tf.size(batch_size),
         )
         rows = require(rows, rows >= 0, "Expected a batch_size of 0 or more, got ", rows)
+        rows = self._symbols.limits.rows(rows)
         return self._reader.initial_state(rows)
 
     def generate(self, text, max_symbols, temperature, seed):
@@ -288,6 +289,7 @@ class Signatures:
 
     def _checked(self, tokens, lengths, **states):
         """The same tokens and lengths, with token 0 where there is padding."""
+        tokens = self._symbols.limits.tokens(tokens)
         named = {"tokens": tokens, "lengths": lengths, **states}
         rows = tf.stack([tf.shape(tensor)[0] for tensor in named.values()])
         lengths = require(

@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from keras_stackrnn.export.limits import Limits
 from keras_stackrnn.export.require import require_none
 
 UNKNOWN = "<unk>"
@@ -19,9 +20,11 @@ class Symbols:
 
     Args:
         vocabulary: The symbols in the order of their token ids.
+        limits: How much text is taken apart; by default as much as suits the vocabulary.
     """
 
-    def __init__(self, vocabulary: list[str]):
+    def __init__(self, vocabulary: list[str], limits: Limits | None = None):
+        self.limits = limits or Limits.of_vocabulary(len(vocabulary))
         names = [symbol for symbol in vocabulary if symbol not in (UNKNOWN, END_OF_LINE)]
         self.vocabulary = vocabulary
         self.are_characters = all(len(name) == 1 for name in names)
@@ -46,18 +49,22 @@ class Symbols:
 
     def encode(self, text):
         """`[batch]` texts as token ids `[batch, longest]`, padded with 0, and lengths `[batch]`."""
+        text = self.limits.text(text, self.are_characters)
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
         if self.are_characters:
             symbols = tf.strings.unicode_split(text, "UTF-8")
         else:
             symbols = tf.strings.split(text)
+        lengths = self.limits.lengths(tf.cast(symbols.row_lengths(), tf.int32))
+        with tf.control_dependencies([lengths]):
+            symbols = tf.identity(symbols)
         tokens = self.table.lookup(symbols.flat_values)
         if self.can_be_unknown:
             unknown = tf.unique(tf.boolean_mask(symbols.flat_values, tokens < 0)).y
             sentence = f"Unknown symbol: expected {self._description()}"
             tokens = require_none(tokens, unknown, sentence)
         tokens = symbols.with_flat_values(tokens)
-        return tokens.to_tensor(), tf.cast(tokens.row_lengths(), tf.int32)
+        return tokens.to_tensor(), lengths
 
     def names(self, tokens):
         """The symbols of token ids of any shape."""

@@ -29,8 +29,9 @@ def write_warmup_records(folder: Path, reader: Reader, symbols: Symbols) -> None
 
 
 def _requests(reader, symbols):
-    text = {"text": tf.constant([symbols.example(_LENGTH)])}
-    sequence = {"tokens": tf.zeros([1, _LENGTH], tf.int32), "lengths": tf.constant([_LENGTH])}
+    length = min(_LENGTH, symbols.limits.length)
+    text = {"text": tf.constant([symbols.example(length)])}
+    sequence = {"tokens": tf.zeros([1, length], tf.int32), "lengths": tf.constant([length])}
     requests = {
         "serving_default": sequence,
         "predict_text": text,
@@ -39,7 +40,7 @@ def _requests(reader, symbols):
         "initial_state": {"batch_size": tf.constant(1)},
         "generate": {
             **text,
-            "max_symbols": tf.constant(_LENGTH),
+            "max_symbols": tf.constant(length),
             "temperature": tf.constant(1.0),
             "seed": tf.constant(0, tf.int64),
         },
