@@ -9,6 +9,7 @@ import tensorflow_datasets as tfds
 from keras_stackrnn import patterns
 from keras_stackrnn.datasets import __main__ as command_line
 from keras_stackrnn.datasets import algorithmic_patterns
+from keras_stackrnn.tasks import registry
 
 SPLITS = ("train", "validation", "test")
 
@@ -128,7 +129,7 @@ def test_slices_of_the_full_configs():
     assert algorithmic_patterns.split_of_n("anbn", 19, "validation") == "validation[3600:3800]"
     with pytest.raises(ValueError, match="'train' of 'anbn' has n from 1 to 19, got 20"):
         algorithmic_patterns.split_of_n("anbn", 20, "train")
-    with pytest.raises(ValueError, match="no pattern 'anbm'"):
+    with pytest.raises(ValueError, match="no task 'anbm'"):
         algorithmic_patterns.split_of_n("anbm", 20)
 
 
@@ -147,7 +148,7 @@ def copy_pattern():
         return word + "=", word
 
     yield patterns.get("copy")
-    del patterns.registry._patterns["copy"]
+    del registry._tasks["copy"]
 
 
 def test_a_registered_pattern_is_a_config(copy_pattern, tmp_path):
@@ -173,7 +174,7 @@ def test_memorize_with_many_symbols_is_a_config(tmp_path):
 
 
 def test_an_unknown_pattern_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="no pattern 'anbm'; there are anb2n, "):
+    with pytest.raises(ValueError, match="no task 'anbm'; there are anb2n, "):
         tfds.load("algorithmic_patterns/anbm", data_dir=tmp_path)
 
 
@@ -199,10 +200,10 @@ def test_command_line_lists_shows_and_prepares(tmp_path, capsys):
     assert capsys.readouterr().out == "aaab[bb]\naaab[bb]\n"
 
     assert command_line.main(["--show=anbm"]) == 1
-    assert capsys.readouterr().err.startswith("There is no pattern 'anbm'")
+    assert capsys.readouterr().err.startswith("There is no task 'anbm'")
 
     names = "algorithmic_patterns/nothing,algorithmic_patterns/multiply"
     assert command_line.main([f"--prepare={names}", f"--data_dir={tmp_path}"]) == 1
     printed = capsys.readouterr()
-    assert "There is no pattern 'nothing'" in printed.err
+    assert "There is no task 'nothing'" in printed.err
     assert "multiply: train 3,600, validation 3,600, test 11,800" in printed.out

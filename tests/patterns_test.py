@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import keras_stackrnn
 from keras_stackrnn import patterns
-from keras_stackrnn.patterns import draws
+from keras_stackrnn.tasks import draws, registry
 
 BUILT_IN = (
     "anb2n",
@@ -306,10 +306,10 @@ def test_large_alphabet_is_used_in_full():
 @pytest.fixture
 def registered():
     """Registers patterns for one test."""
-    before = dict(patterns.registry._patterns)
+    before = dict(registry._tasks)
     yield patterns.register
-    patterns.registry._patterns.clear()
-    patterns.registry._patterns.update(before)
+    registry._tasks.clear()
+    registry._tasks.update(before)
 
 
 PROPERTIES = {"alphabet": "01=", "smallest_n": 1, "n_means": "digits", "example": "01=[01]"}
@@ -344,7 +344,7 @@ def test_a_name_registered_again_by_the_same_function_is_replaced(registered):
 
 
 def test_a_taken_name_is_refused(registered):
-    with pytest.raises(ValueError, match="There is a pattern 'anbn' already"):
+    with pytest.raises(ValueError, match="There is a task 'anbn' already"):
         registered("anbn", **PROPERTIES)(copy)
 
 
@@ -377,7 +377,7 @@ def test_what_a_pattern_must_not_write_is_refused(registered, written, message):
 
 
 def test_unknown_names_are_refused_with_those_that_exist():
-    with pytest.raises(ValueError, match=r"no pattern 'anbm'; there are anb2n, .*, memorize_<k>\."):
+    with pytest.raises(ValueError, match=r"no task 'anbm'; there are anb2n, .*, memorize_<k>\."):
         patterns.get("anbm")
     with pytest.raises(ValueError, match="from 1 to 21053 symbols, got 0"):
         patterns.get("memorize_0")

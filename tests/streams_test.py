@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_stackrnn import patterns
-from keras_stackrnn.patterns import draws
+from keras_stackrnn.tasks import draws
 from keras_stackrnn.training import streams
 from keras_stackrnn.training.streams import Stream
 
@@ -219,7 +219,7 @@ def test_dataset_reads_from_the_stream():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"pattern": "nothing"}, "no pattern 'nothing'"),
+        ({"pattern": "nothing"}, "no task 'nothing'"),
         ({"lanes": 0}, "lanes of 1 or more, got 0"),
         ({"window": -2}, "window of 1 or more, got -2"),
         ({"reset_every": 0}, "reset_every of 1 or more, got 0"),

@@ -275,7 +275,7 @@ def test_a_terminal_gets_its_width_and_colours(environment, colors, run, monkeyp
         ),
         (
             ["--model=run", "--text=ab", "--task=anbm"],
-            "There is no pattern 'anbm'; there are ",
+            "There is no task 'anbm'; there are ",
         ),
         (
             ["--model=run", "--text=ab", "--force=stack1:POP"],

@@ -82,5 +82,5 @@ def test_nobody_says_it():
 
 
 def test_an_unknown_pattern():
-    with pytest.raises(ValueError, match=r"^There is no pattern 'anbm'; there are "):
+    with pytest.raises(ValueError, match=r"^There is no task 'anbm'; there are "):
         upcoming_of("ab", "anbm")

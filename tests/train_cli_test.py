@@ -80,7 +80,7 @@ def test_resuming_takes_the_values_of_the_run(command, tmp_path):
     ("arguments", "message"),
     [
         ([], "--task is missing: give the name of a pattern, as in --task=anbn."),
-        (["--task=anbm"], "There is no pattern 'anbm'; there are "),
+        (["--task=anbm"], "There is no task 'anbm'; there are "),
         (
             ["--task=anbn", "--model=gru"],
             f"model must be one of {', '.join(kinds())}, got 'gru'.",

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 from training_case import tiny_config
 
+from keras_stackrnn.tasks.rows import Rows
 from keras_stackrnn.training import exam
 from keras_stackrnn.training.conversion import to_keras
 from keras_stackrnn.training.data import TrainingData
@@ -43,14 +44,14 @@ def trained(tmp_path) -> tuple[Search, dict[str, np.ndarray]]:
 def slowly_graded(search, weights, replica, rows) -> tuple[int, float]:
     """Rows that one replica's Keras model has right soft and rounded, and its least probability."""
     alone = {name: weight[replica] for name, weight in weights.items()}
-    model = to_keras(search._architecture, alone, search._pattern)
+    model = to_keras(search._architecture, alone, search._task)
     right, least = len(rows.tokens), 1.0
     for rounding in (False, True):
         predicted = tf.nn.softmax(model.twin(rounding=rounding)(rows.tokens)).numpy()
-        wrong = (predicted.argmax(-1) != rows.targets) & rows.deterministic
+        wrong = (predicted.argmax(-1) != rows.targets) & rows.scored
         right = min(right, np.sum(~wrong.any(axis=1)))
         of_targets = np.take_along_axis(predicted, rows.targets[..., None], -1)[..., 0]
-        least = min(least, of_targets[rows.deterministic].min())
+        least = min(least, of_targets[rows.scored].min())
     return right, least
 
 
@@ -84,7 +85,8 @@ def test_the_sequences_are_not_those_of_the_validation():
 def test_sure_enough_is_what_passes(tmp_path):
     search, weights = trained(tmp_path)
     # Rows that score nothing are all right, and sure.
-    rows = [np.zeros((3, 4), np.int32), np.zeros((3, 4), np.int32), np.zeros((3, 4), bool)]
+    nothing, never = np.zeros((3, 4), np.int32), np.zeros((3, 4), bool)
+    rows = Rows(nothing, nothing, never, never, np.zeros(3, int))
     assert Exam(search._trainer.validate, rows, 1.0).grade(weights) == [Grade(True, 1.0, 1.0)] * 3
 
     sequences = TrainingData.of(search.config).exam(4)

@@ -34,7 +34,8 @@ def test_old_runs_go_on(name, task, tmp_path, monkeypatch):
     metrics.add(search.status(), 9.0)
     metrics.close()
 
-    assert config.to_json() == written["config"]
+    # Later versions have values that earlier ones did not: these stand for what was done then.
+    assert config.to_json().items() >= written["config"].items()
     arrays, meta = search.state()
     assert json.loads(json.dumps(meta)) == checkpoint.meta["search"]
     assert arrays.keys() == checkpoint.arrays.keys()

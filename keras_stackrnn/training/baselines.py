@@ -48,11 +48,12 @@ class BaselineSearch:
     def __init__(self, config: TrainingConfig, data: TrainingData):
         self.config = config
         self._data = data
-        alphabet = data.pattern.alphabet
+        alphabet = data.task.inputs
         self._model = config.architecture(len(alphabet)).model(alphabet, config.task)
         self._step = _Step(self._model, config)
         self._stream = data.stream(config.lanes, config.window, config.seed)
-        self._validation = data.validation()
+        rows = data.validation()
+        self._validation = rows.tokens, rows.targets, rows.scored
         self._updates = 0
         self._ended: list[_Restart] = []
         self._champion: _Restart | None = None
@@ -74,7 +75,7 @@ class BaselineSearch:
 
     def advance(self) -> None:
         """One round: the updates up to the next validation, and the validation."""
-        self._stream.set_range(self._data.pattern.smallest_n, self._largest_n())
+        self._stream.set_range(self._data.task.train_sizes[0], self._largest_n())
         for _ in range(self.config.updates_a_round // self.config.episode):
             self._stream.begin_sequences()
             tokens, targets, deterministic, _ = self._stream.next_windows(self.config.episode)
@@ -185,7 +186,7 @@ class BaselineSearch:
 
     def _largest_n(self) -> int:
         share = min(1.0, 2 * self._restart.age / self.config.lifetime)
-        first = min(self.config.max_n, self._data.pattern.smallest_n + _FIRST_LARGEST_N)
+        first = min(self.config.max_n, self._data.task.train_sizes[0] + _FIRST_LARGEST_N)
         return first + round(share * (self.config.max_n - first))
 
     def _best(self) -> _Restart:

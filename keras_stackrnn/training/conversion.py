@@ -7,11 +7,9 @@ from keras_stackrnn.training.architecture import Architecture
 from keras_stackrnn.training.centring import uncentred
 
 
-def to_keras(
-    architecture: Architecture, weights, pattern, rounding: bool = False
-) -> NextSymbolModel:
+def to_keras(architecture: Architecture, weights, task, rounding: bool = False) -> NextSymbolModel:
     """One replica's weights as a Keras model, its memory unbounded."""
-    model = architecture.model(pattern.alphabet, pattern.name, capacity=None, rounding=rounding)
+    model = architecture.model(task.inputs, task.name, capacity=None, rounding=rounding)
     if architecture.use_bias:
         weights = uncentred(weights)
     # The layers have one column for each feature that is given, biases are vectors.

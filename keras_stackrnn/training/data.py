@@ -1,61 +1,35 @@
-"""The data a search may see: short sequences, and none of the test's.
+"""The data of a search: what it may see, which is nothing of the test.
 
-A search is handed a `TrainingData` and nothing else. Its pattern writes no sequence of a length
-that is tested for generalisation and none of the test split, so that the test cannot choose
+A search is handed a `TrainingData` and nothing else. Its task refuses the sizes that are tested for
+generalisation and the test's own sequences (`Task.for_search`), so that the test cannot choose
 anything, by no mistake.
 """
 
-import dataclasses
-
-from keras_stackrnn import patterns
-from keras_stackrnn.evaluation import Row, row_of, stack_rows
+from keras_stackrnn import tasks
+from keras_stackrnn.tasks.rows import Rows, stacked
 from keras_stackrnn.training.streams import Stream
 
 
-@dataclasses.dataclass(frozen=True)
-class ShortPattern(patterns.Pattern):
-    """A pattern without its test: it refuses n beyond its `train_sizes` and the split `"test"`."""
-
-    @classmethod
-    def of(cls, name: str) -> "ShortPattern":
-        pattern = patterns.get(name)
-        fields = dataclasses.fields(patterns.Pattern)
-        return cls(**{field.name: getattr(pattern, field.name) for field in fields})
-
-    def check_n(self, n: int) -> None:
-        super().check_n(n)
-        if n >= patterns.FIRST_TEST_N:
-            raise ValueError(
-                f"n from {patterns.FIRST_TEST_N} up is for tests and cannot be trained or "
-                f"validated on, got {n}."
-            )
-
-    def sample(self, n: int, split: str, index: int) -> patterns.Sequence:
-        if split == "test":
-            raise ValueError("The test sequences cannot be trained or validated on.")
-        return super().sample(n, split, index)
-
-
 class ShortStream(Stream):
-    """A stream of a `ShortPattern`, also after it was restored."""
+    """A stream of a task without its test, also after it was restored."""
 
     @classmethod
     def from_state(cls, state: dict) -> "ShortStream":
-        return super().from_state({**state, "pattern": ShortPattern.of(state["pattern"])})
+        return super().from_state({**state, "pattern": tasks.get(state["pattern"]).for_search()})
 
 
 class TrainingData:
     """Streams to train on and sequences to validate on.
 
     Args:
-        task: Name of a pattern.
-        max_n: The largest n of both.
-        validation_sequences: Validation sequences for each n.
+        task: Name of a task.
+        max_n: The largest size of both.
+        validation_sequences: Validation sequences for each size.
     """
 
     def __init__(self, task: str, max_n: int, validation_sequences: int):
-        self.pattern = ShortPattern.of(task)
-        self.pattern.check_n(max_n)
+        self.task = tasks.get(task).for_search()
+        self.task.check_size(max_n)
         self.max_n = max_n
         self._validation_sequences = validation_sequences
 
@@ -65,23 +39,25 @@ class TrainingData:
         return cls(config.task, config.max_n, config.validation_sequences)
 
     def stream(self, lanes: int, window: int, seed: int) -> Stream:
-        """Endless lanes with n from the pattern's smallest to `max_n`."""
-        n_range = (self.pattern.smallest_n, self.max_n)
-        return ShortStream(self.pattern, lanes, window, seed, n_range)
+        """Endless lanes with sizes from the task's smallest to `max_n`."""
+        return ShortStream(self.task, lanes, window, seed, (self._sizes[0], self.max_n))
 
-    def validation(self) -> Row:
-        """Distinct sequences of every n, one a row: tokens, targets and which are deterministic."""
+    def validation(self) -> Rows:
+        """Distinct sequences of every size, the largest last."""
         return self._rows(range(self._validation_sequences))
 
-    def exam(self, sequences: int) -> Row:
-        """The same of so many further sequences for each n, the largest n last."""
+    def exam(self, sequences: int) -> Rows:
+        """The same of so many further sequences for each size."""
         first = self._validation_sequences
         return self._rows(range(first, first + sequences))
 
-    def _rows(self, indices: range) -> Row:
-        distinct = {}
-        for n in range(self.pattern.smallest_n, self.max_n + 1):
-            for index in indices:
-                sequence = self.pattern.sample(n, "validation", index)
-                distinct[sequence.text] = sequence
-        return stack_rows([row_of(self.pattern, sequence) for sequence in distinct.values()])
+    @property
+    def _sizes(self) -> range:
+        return range(self.task.train_sizes[0], self.max_n + 1)
+
+    def _rows(self, indices: range) -> Rows:
+        parts = [
+            self.task.samples("validation", size, len(indices), indices.start).distinct()
+            for size in self._sizes
+        ]
+        return stacked(parts)

@@ -12,6 +12,8 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from keras_stackrnn.tasks.rows import Rows
+
 _ROWS_A_CALL = 256
 # Shares by which weights change: from what hardly shows to what few sequences survive.
 _CHANGES = (0.1, 0.2, 0.3, 0.4)
@@ -45,20 +47,22 @@ class Exam:
 
     Args:
         validate: The `validate` of the population's `Trainer`.
-        rows: Tokens, targets and which of these are deterministic, one sequence a row, the longest
-            last.
+        rows: Sequences, the longest last.
         least_confidence: How sure a replica has to be of every symbol.
 
     Attributes:
         size: The number of sequences.
     """
 
-    def __init__(self, validate, rows: tuple[np.ndarray, ...], least_confidence: float):
+    def __init__(self, validate, rows: Rows, least_confidence: float):
         self._validate = validate
         self._least_confidence = least_confidence
         # Rows of zeros, which score nothing, make all calls of one size: that is one program.
-        self.size, length = rows[0].shape
-        filled = [np.pad(array, ((-self.size % _ROWS_A_CALL, 0), (0, 0))) for array in rows]
+        self.size, length = rows.tokens.shape
+        filled = [
+            np.pad(array, ((-self.size % _ROWS_A_CALL, 0), (0, 0)))
+            for array in (rows.tokens, rows.targets, rows.scored)
+        ]
         calls = [tf.constant(array.reshape(-1, _ROWS_A_CALL, length)) for array in filled]
         self._calls = list(zip(*calls, strict=True))
         self._longest = min(self.size, _ROWS_A_CALL)

@@ -9,7 +9,7 @@ cores, right on every n up to 60, soft and rounded, and rounded on n = 200 and 1
     python train.py --task=binary_addition           six to twenty minutes; 17 of 21 seeds
     python train.py --task=anbncn --model=lstm --units=100 --layers=2
 
-Binary addition takes more than the others: lessons in which one operand is short (curriculum.py),
+Binary addition takes more than the others: lessons in which one operand is short (`Task.lessons`),
 hidden units that see the ones before them, heirs of the restarts that lead, sigmoids that are
 learned from as if they lay around 0 (centring.py), and an exam at the end (exam.py). What each
 brings is in results/binary_addition.md. The others are found as often without.

@@ -18,7 +18,6 @@ import tensorflow as tf
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.training import population, population_state
 from keras_stackrnn.training.conversion import to_keras
-from keras_stackrnn.training.curriculum import lessons
 from keras_stackrnn.training.exam import UNGRADED, Exam
 from keras_stackrnn.training.replica import Replica, Scores
 from keras_stackrnn.training.search_status import SearchStatus
@@ -41,9 +40,9 @@ class Search:
     def __init__(self, config, data, say: Callable[[str], None] | None = None):
         self.config = config
         self._say = say or (lambda words: None)
-        self._pattern = data.pattern
-        self._lessons = lessons(data.pattern, config.first_max_n, config.max_n)
-        self._architecture = config.architecture(len(data.pattern.alphabet))
+        self._task = data.task
+        self._lessons = data.task.lessons(config.first_max_n, config.max_n)
+        self._architecture = config.architecture(len(data.task.inputs))
         self._trainer = population.trainer(
             self._architecture,
             optimizer=config.optimizer,
@@ -53,7 +52,7 @@ class Search:
             only_deterministic=config.only_deterministic,
         )
         self._stream = data.stream(config.population * config.lanes, config.window, config.seed)
-        self._validation = [tf.constant(array) for array in data.validation()]
+        self._validation = _symbols_of(data.validation())
         self._exam = None
         if config.exam_sequences:
             rows = data.exam(config.exam_sequences)
@@ -98,7 +97,7 @@ class Search:
         return SearchStatus(
             updates=self._updates,
             symbols=self._updates * self.config.lanes * self.config.window * len(self._replicas),
-            n_range=(self._pattern.smallest_n, furthest.largest_n),
+            n_range=(self._task.train_sizes[0], furthest.largest),
             alive=len(self._alive()),
             solved=self._solved(),
             best_entropy=best.rounded_entropy,
@@ -113,7 +112,7 @@ class Search:
         if best in self._replicas:
             place = self._replicas.index(best)
             weights = {name: weight[place] for name, weight in self._best_weights.items()}
-        return to_keras(self._architecture, weights, self._pattern, rounding)
+        return to_keras(self._architecture, weights, self._task, rounding)
 
     def restarts(self) -> list[dict]:
         """Every replica that was ever started: its seed, scores and outcome."""
@@ -185,9 +184,9 @@ class Search:
         today = [self._lessons[r.lesson] for r in self._replicas for _ in range(config.lanes)]
         largest_n, limits = map(list, zip(*today, strict=True))
         self._stream.set_range(
-            self._pattern.smallest_n,
+            self._task.train_sizes[0],
             largest_n,
-            None if self._pattern.limit_means is None else limits,
+            None if self._task.limit_means is None else limits,
         )
         self._stream.begin_sequences()
         windows = self._stream.next_windows(config.episode)
@@ -322,3 +321,8 @@ class Search:
         if replica.age >= self.config.lifetime / 2 and accuracy < self.config.hopeless_below:
             return "hopeless"
         return "alive"
+
+
+def _symbols_of(rows) -> list[tf.Tensor]:
+    """What a validation reads of rows: tokens, targets, and which of these are scored."""
+    return [tf.constant(array) for array in (rows.tokens, rows.targets, rows.scored)]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_stackrnn import patterns
-from keras_stackrnn.patterns import draws
+from keras_stackrnn.tasks import draws
 
 _SYMBOLS_A_BLOCK = 2**17
 
@@ -144,7 +144,7 @@ class Stream:
 
         `largest` and `limit` are one for all lanes, or a list of one for each.
         """
-        self.pattern.check_n(smallest)
+        self.pattern.check_size(smallest)
         for name, value in (("largest n", largest), ("limit", limit)):
             if np.shape(value) not in [(), (self.lanes,)]:
                 raise ValueError(
@@ -156,7 +156,7 @@ class Stream:
             raise ValueError(
                 f"The largest n must not be below the smallest, got {smallest} to {largest}."
             )
-        self.pattern.check_n(int(np.max(largest)))
+        self.pattern.check_size(int(np.max(largest)))
         self._start_block_here()
         self._ahead = 0
         self.n_range = (smallest, largest)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from keras_stackrnn.patterns.draws import Draw, Draws
-from keras_stackrnn.patterns.pattern import Batch, Pattern
-from keras_stackrnn.patterns.registry import add
+from keras_stackrnn.tasks.draws import Draw, Draws
+from keras_stackrnn.tasks.pattern import Batch, Pattern
+from keras_stackrnn.tasks.registry import add
 
 
 def _add_counting(

@@ -1,17 +1,23 @@
-"""What a pattern is: a rule that writes sequences and knows which symbols can be predicted."""
+"""Next symbol: a task whose rule writes sequences and knows which symbols can be predicted.
+
+A model reads a sequence symbol by symbol and says at each place which one comes next.
+"""
 
 import dataclasses
 import functools
 import itertools
 import re
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from keras_stackrnn.patterns.draws import Draw, draw_key
-from keras_stackrnn.patterns.parsing import parse
-from keras_stackrnn.patterns.sizes import LARGEST_TEST_N, LARGEST_TRAINING_N
+from keras_stackrnn.tasks.draws import Draw, draw_key
+from keras_stackrnn.tasks.parsing import parse
+from keras_stackrnn.tasks.rows import Rows, mask, padded
+from keras_stackrnn.tasks.sizes import LARGEST_TEST_N, LARGEST_TRAINING_N
+from keras_stackrnn.tasks.symbols import Symbols
+from keras_stackrnn.tasks.task import Task
 
 
 class Sequence(NamedTuple):
@@ -47,12 +53,12 @@ class Batch(NamedTuple):
     lengths: np.ndarray
 
 
-@dataclasses.dataclass(frozen=True)
-class Pattern:
-    """A rule that writes a sequence for every n and every random draw.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Pattern(Task):
+    """A rule that writes a sequence for every n, its size, and every random draw.
 
     Args:
-        name: Lower-case letters, digits and underscores.
+        name: Lower-case letters, digits, underscores, and `/` after the name of a suite.
         alphabet: The symbols, one character each; a symbol's place is its token id.
         generate: Function of `(n, draw)` that returns the sequence as a tuple of texts, in turn
             free and predictable: `("aab", "b")`. `draw` is a `Draw`.
@@ -71,12 +77,25 @@ class Pattern:
             text may come from. Optional: it makes `parse` fast. Without, every n is tried, the
             symbols being what was drawn, which reads patterns that draw nothing or first of all
             a word.
+        flows: Whether sequences are learned from one after the other, the memory not being emptied
+            between them, and nothing marks where one ends. Without, each begins with an empty
+            memory, and has to mark its end itself if it is to be told.
+        train_sizes: The n that may be learned from and validated on; up to 19 if not given.
+        test_sizes: The n that are tested at the end; up to 60 if not given.
+        longest: Function of n: no sequence of it is longer. Needed only if it does not flow.
+        valid_symbols: Function of `Rows` that gives which symbols may come next at each place, as
+            booleans `[N, T, symbols]`: for languages in which several may. They are then scored at
+            every place, whatever is deterministic.
+        nats: Function of `Rows` that gives for each row -log of the probability, given n, that the
+            rule writes it (what `Task.information` is).
 
     Example:
 
     >>> get("anbn").sample(3, "test", 0).marked()
     'aaab[bb]'
     """
+
+    form: ClassVar[str] = "next_symbol"
 
     name: str
     alphabet: str
@@ -88,9 +107,15 @@ class Pattern:
     generate_batch: Callable[..., Batch] | None = None
     limit_means: str | None = None
     recover: Callable[[str, int], Iterable[tuple[int, Iterable[int]]]] | None = None
+    flows: bool = True
+    train_sizes: range | None = None
+    test_sizes: range | None = None
+    longest: Callable[[int], int] | None = None
+    valid_symbols: Callable[[Rows], np.ndarray] | None = None
+    nats: Callable[[Rows], np.ndarray] | None = None
 
     def __post_init__(self):
-        if not re.fullmatch("[a-z][a-z0-9_]*", self.name):
+        if not re.fullmatch("[a-z][a-z0-9_]*(/[a-z0-9_]+)*", self.name):
             raise ValueError(
                 "A pattern's name is lower-case letters, digits and underscores and begins with a "
                 f"letter, got {self.name!r}."
@@ -104,23 +129,72 @@ class Pattern:
                 f"The smallest n of {self.name!r} must be 1 or more, got {self.smallest_n}."
             )
 
-    @property
-    def train_sizes(self) -> range:
-        """The n that may be learned from and validated on."""
-        return range(self.smallest_n, LARGEST_TRAINING_N + 1)
+        for name, largest in (
+            ("train_sizes", LARGEST_TRAINING_N),
+            ("test_sizes", LARGEST_TEST_N),
+        ):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, range(self.smallest_n, largest + 1))
+        if not self.flows and self.longest is None:
+            raise ValueError(
+                f"Pattern {self.name!r} does not flow: expected longest, the length of the longest "
+                "sequence of each n, got None."
+            )
+
+    @functools.cached_property
+    def inputs(self) -> Symbols:
+        return Symbols(self.alphabet, f"Pattern {self.name!r}")
 
     @property
-    def test_sizes(self) -> range:
-        """The n that are tested at the end."""
-        return range(self.smallest_n, LARGEST_TEST_N + 1)
+    def outputs(self) -> Symbols:
+        return self.inputs
+
+    @property
+    def size_means(self) -> str:
+        return self.n_means
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        first = "sequences" if self.valid_symbols is None else "valid next symbols"
+        further = () if self.nats is None else ("cross-entropy",)
+        return (first, *(("symbols",) if self.valid_symbols is None else ()), *further)
+
+    def places(self, size: int) -> int:
+        if self.longest is not None:
+            return self.longest(size)
+        return len(self.sample(size, "train", 0).text)
+
+    def rows(self, sizes, keys, limits=None) -> Rows:
+        batch = self.batch(np.asarray(sizes), keys, limits)
+        read = padded(batch.tokens, batch.lengths)
+        known = padded(batch.deterministic, batch.lengths)
+        # The last symbol is only ever a target, unless it tells the next sequence's first.
+        lengths = batch.lengths - (not self.next_first_is_deterministic)
+        asked = mask(lengths, read.shape[1])
+        targets, scored = np.roll(read, -1, axis=1), np.roll(known, -1, axis=1)
+        if self.next_first_is_deterministic:
+            last = (np.arange(len(read)), batch.lengths - 1)
+            targets[last], scored[last] = read[:, 0], True
+        read, targets = np.where(asked, read, 0), np.where(asked, targets, 0)
+        if self.valid_symbols is not None:
+            scored = asked
+        longest = int(lengths.max(initial=0))
+        return Rows(read, targets, asked, scored & asked, lengths).to_length(longest)
+
+    def valid_next(self, rows: Rows) -> np.ndarray | None:
+        return None if self.valid_symbols is None else self.valid_symbols(rows)
+
+    def information(self, rows: Rows) -> np.ndarray | None:
+        return None if self.nats is None else self.nats(rows)
 
     def sample(self, n: int, split: str, index: int) -> Sequence:
         """Sequence number `index` for n in a split: the same one always and everywhere."""
+        self.check_split(split)
         return self.sequence(n, Draw(draw_key(self.name, split, n, index)))
 
     def sequence(self, n: int, draw: Draw, limit: int | None = None) -> Sequence:
         """The sequence for n and a draw, with no more of `limit_means` than `limit`."""
-        self.check_n(n)
+        self.check_size(n)
         self.check_limit(limit)
         pieces = self.generate(n, draw) if limit is None else self.generate(n, draw, limit)
         if isinstance(pieces, str) or not any(pieces):
@@ -134,8 +208,7 @@ class Pattern:
 
     def batch(self, n: np.ndarray, keys: np.ndarray, limits: np.ndarray | None = None) -> Batch:
         """`sequence(n, Draw(key), limit)` for arrays of n, of keys (uint64) and of limits."""
-        self.check_n(int(n.min()))
-        self.check_n(int(n.max()))
+        self.check_sizes(n)
         self.check_limit(None if limits is None else int(limits.min()))
         columns = (n, keys) if limits is None else (n, keys, limits)
         if self.generate_batch is not None:
@@ -168,24 +241,19 @@ class Pattern:
 
     def encode(self, text: str) -> np.ndarray:
         """The token ids (int32) of a text."""
-        try:
-            return np.array([self._ids[symbol] for symbol in text], np.int32)
-        except KeyError as error:
-            raise ValueError(
-                f"Pattern {self.name!r} knows the symbols {self.alphabet!r}, "
-                f"got {error.args[0]!r} in {text!r}."
-            ) from None
+        return self.inputs.encode(text)
 
     def decode(self, tokens: Iterable[int]) -> str:
         """The text of token ids."""
-        return "".join(self.alphabet[token] for token in tokens)
+        return self.inputs.decode(tokens)
 
-    def check_n(self, n: int) -> None:
-        """Raises if there is no sequence for n."""
-        if n < self.smallest_n:
+    def check_size(self, size: int) -> None:
+        if size < self.smallest_n:
             raise ValueError(
-                f"Pattern {self.name!r} begins at n = {self.smallest_n} ({self.n_means}), got {n}."
+                f"Pattern {self.name!r} begins at n = {self.smallest_n} ({self.n_means}), "
+                f"got {size}."
             )
+        self._check_not_tested(size)
 
     def check_limit(self, limit: int | None) -> None:
         """Raises if there are no sequences with that limit."""
@@ -199,10 +267,6 @@ class Pattern:
             raise ValueError(
                 f"A limit of {self.name!r} ({self.limit_means}) is 1 or more, got {limit}."
             )
-
-    @functools.cached_property
-    def _ids(self) -> dict[str, int]:
-        return {symbol: token for token, symbol in enumerate(self.alphabet)}
 
 
 def _end_to_end(sequences: Iterable[Sequence]) -> Batch:

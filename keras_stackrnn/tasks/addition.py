@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from keras_stackrnn.patterns.draws import Draw, Draws, scale, words
-from keras_stackrnn.patterns.pattern import Batch
-from keras_stackrnn.patterns.registry import register
+from keras_stackrnn.tasks.draws import Draw, Draws, scale, words
+from keras_stackrnn.tasks.next_symbol import next_symbol
+from keras_stackrnn.tasks.pattern import Batch
 
 _ALPHABET = "01+=."
 _PLUS, _EQUALS, _STOP = (_ALPHABET.index(symbol) for symbol in "+=.")
@@ -86,7 +86,7 @@ def _recover(text: str, start: int) -> Iterator[tuple[int, list[int]]]:
     yield len(left) + len(right), [len(left) - 1, *map(int, left[1:] + right[1:])]
 
 
-@register(
+@next_symbol(
     "binary_addition",
     alphabet=_ALPHABET,
     smallest_n=2,

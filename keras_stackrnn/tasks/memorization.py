@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from keras_stackrnn.patterns.draws import Draw, scale, words
-from keras_stackrnn.patterns.pattern import Batch, Pattern
-from keras_stackrnn.patterns.registry import add, add_family
+from keras_stackrnn.tasks.draws import Draw, scale, words
+from keras_stackrnn.tasks.pattern import Batch, Pattern
+from keras_stackrnn.tasks.registry import add, add_family
 
 # One character a symbol: digits, then letters, then Unicode's main block of ideographs.
 _SYMBOLS = string.digits[1:] + string.ascii_letters + "".join(map(chr, range(0x4E00, 0xA000)))

@@ -6,7 +6,7 @@ ways. The pattern then writes it anew, and the text has to agree.
 
 from collections.abc import Iterable, Iterator
 
-from keras_stackrnn.patterns.draws import Draw
+from keras_stackrnn.tasks.draws import Draw
 
 
 def parse(pattern, text: str) -> list:

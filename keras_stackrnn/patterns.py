@@ -1,0 +1,36 @@
+"""The algorithmic patterns: the tasks that ask for the next symbol of a stream."""
+
+from keras_stackrnn import tasks
+from keras_stackrnn.tasks.draws import VERSION, Draw, draw_key
+from keras_stackrnn.tasks.next_symbol import next_symbol as register
+from keras_stackrnn.tasks.pattern import Batch, Joined, Pattern, Sequence
+from keras_stackrnn.tasks.sizes import FIRST_TEST_N, LARGEST_TEST_N, LARGEST_TRAINING_N
+
+__all__ = [
+    "FIRST_TEST_N",
+    "LARGEST_TEST_N",
+    "LARGEST_TRAINING_N",
+    "VERSION",
+    "Batch",
+    "Draw",
+    "Joined",
+    "Pattern",
+    "Sequence",
+    "draw_key",
+    "get",
+    "names",
+    "register",
+]
+
+
+def get(name: str) -> Pattern:
+    """The pattern of that name; `memorize_5` is memorization with five symbols."""
+    task = tasks.get(name)
+    if not isinstance(task, Pattern):
+        raise ValueError(f"{name!r} is no pattern but a task of the form {task.form}.")
+    return task
+
+
+def names() -> tuple[str, ...]:
+    """The names of all patterns that are of no suite, in alphabetical order."""
+    return tuple(name for name in tasks.names(Pattern.form) if "/" not in name)
