@@ -21,21 +21,28 @@ import tensorflow as tf
 
 from keras_stackrnn import MemoryCell, NextSymbolModel, layers, memories
 from keras_stackrnn.export.reader import Reader
-from keras_stackrnn.memories import NO_OP, STAYS, Action, Zipper
+from keras_stackrnn.memories import NO_OP, STAYS, Action, Zipper, registry
 from keras_stackrnn.memories.stack import POP, PUSH
 from keras_stackrnn.trace.replay import replay
 
 BATCH, FEATURES = 2, 3
-COPYING = memories.register(
-    Zipper("copying_stack", (PUSH, POP, Action("DUPLICATE", +1, 0, STAYS), NO_OP))
-)
-EVERY = memories.names()
+COPYING = Zipper("copying_stack", (PUSH, POP, Action("DUPLICATE", +1, 0, STAYS), NO_OP))
+EVERY = (*memories.names(), COPYING.name)
 each_kind = pytest.mark.parametrize("name", EVERY)
 # Of each kind with and without NO-OP, elements of one number and of several.
 each_form = pytest.mark.parametrize(
     ("name", "no_op", "element_size"),
     [(name, *form) for name in EVERY for form in ((True, 1), (False, 3))],
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _copying_stacks_are_known():
+    """While these tests run, and not to others."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "_KINDS", dict(registry._KINDS))
+        memories.register(COPYING)
+        yield
 
 
 @st.composite

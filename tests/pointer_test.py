@@ -118,10 +118,10 @@ def test_arrays_grow_by_doubling(kind, monkeypatch):
     monkeypatch.setattr(pointer_scan, "CHUNK", 64)
     calls = []
 
-    def take_steps(cell, projected, hidden, pointers, watch):
+    def take_steps(cell, projected, states, pointers, *more):
         stack = pointers.stack if kind is STACK else pointers.sides["left"]
         calls.append((projected.shape[0], int(stack.size)))
-        return take_steps_compiled(cell, projected, hidden, pointers, watch)
+        return take_steps_compiled(cell, projected, states, pointers, *more)
 
     take_steps_compiled = pointer_scan._take_steps_compiled
     monkeypatch.setattr(pointer_scan, "_take_steps_compiled", take_steps)
@@ -142,10 +142,11 @@ def test_a_compiled_step_copies_no_array(kind):
     layer.build((1, None, len(layer.cell.actions)))
     empty = tf.fill([1, 3], -1.0)
     pointers = pointer_scan._pointers_of(layer.cell, empty).grown_for(54_321)
-    projected, hidden = tf.zeros([32, 1, layer.cell.units]), tf.zeros([1, layer.cell.units])
+    projected = tf.zeros([32, 1, layer.cell.units])
+    states = {"hidden": tf.zeros([1, layer.cell.units])}
 
     program = pointer_scan._take_steps_compiled.experimental_get_compiler_ir(
-        layer.cell, projected, hidden, pointers, None
+        layer.cell, projected, states, pointers, {}, None
     )(stage="optimized_hlo")
 
     in_loop, entry = re.split(r"^ENTRY ", program, flags=re.MULTILINE)

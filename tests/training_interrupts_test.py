@@ -10,6 +10,14 @@ from keras_stackrnn.training.interrupts import Interrupts
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+@pytest.fixture(autouse=True)
+def hangups_are_heard():
+    """Also where the tests themselves were started with nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 def test_a_signal_ends_the_run_when_it_is_asked(number):
     before = [signal.getsignal(each) for each in SIGNALS]

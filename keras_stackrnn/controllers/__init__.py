@@ -15,12 +15,14 @@ def names() -> tuple[str, ...]:
     return tuple(_CONTROLLERS)
 
 
-def get(name: str, activation=None) -> Controller:
-    """A controller by its name, with an activation of its own if none is given."""
+def get(name: str, activation="auto") -> Controller:
+    """A controller by its name; `"auto"`: with the activation of its own, `None`: with none."""
     if name not in _CONTROLLERS:
         raise ValueError(
             "Received an invalid value for argument `controller`: expected one of "
             f"{', '.join(map(repr, _CONTROLLERS))}, got {name!r}."
         )
     controller = _CONTROLLERS[name]
-    return controller() if activation is None else controller(activation)
+    if isinstance(activation, str) and activation == "auto":
+        return controller()
+    return controller("linear" if activation is None else activation)

@@ -52,7 +52,7 @@ class EditorCell(MemoryCell):
         use_recurrent_kernel=True,
         use_bias=False,
         rounding=False,
-        activation=None,
+        activation="auto",
         element_size=1,
         controller="simple",
         dropout=0.0,

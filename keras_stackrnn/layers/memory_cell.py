@@ -51,7 +51,7 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
         use_bias: Boolean, whether hidden units, actions and written values have biases.
         rounding: Boolean, whether the most probable action alone is taken at inference; training
             always mixes.
-        activation: Activation function of the hidden units; `None`: the controller's own, sigmoid
+        activation: Activation function of the hidden units; `"auto"`: the controller's own, sigmoid
             of `"simple"`, tanh of the others.
         element_size: Positive integer, how many numbers an element has; one action moves them all.
         controller: `"simple"`, the paper's; `"gru"` or `"lstm"`, which are Keras' own but for what
@@ -86,7 +86,7 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
         use_recurrent_kernel=True,
         use_bias=False,
         rounding=False,
-        activation=None,
+        activation="auto",
         element_size=1,
         controller="simple",
         dropout=0.0,

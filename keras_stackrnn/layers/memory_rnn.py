@@ -106,8 +106,8 @@ class MemoryRNN(keras.layers.RNN):
     def _create_state_variables(self, batch_size):
         super()._create_state_variables(batch_size)
         if self.cell.capacity is None:
-            *states, memory = self.states
-            self.states = [*states, _growing_variable(memory, type(self).__name__)]
+            # In place: Keras would count a new list's variables among the weights.
+            self.states[-1] = _growing_variable(self.states[-1], type(self).__name__)
 
     def call(self, sequences, initial_state=None, mask=None, training=False, resets=None):
         if sequences.shape[1] == 0:
