@@ -28,9 +28,11 @@ def get(name: str) -> Pattern:
     task = tasks.get(name)
     if not isinstance(task, Pattern):
         raise ValueError(f"{name!r} is no pattern but a task of the form {task.form}.")
+    if not task.flows:
+        raise ValueError(f"{name!r} is no pattern of a stream; there are {', '.join(names())}.")
     return task
 
 
 def names() -> tuple[str, ...]:
-    """The names of all patterns that are of no suite, in alphabetical order."""
-    return tuple(name for name in tasks.names(Pattern.form) if "/" not in name)
+    """The names of all patterns, in alphabetical order."""
+    return tuple(name for name in tasks.names(Pattern.form) if tasks.get(name).flows)

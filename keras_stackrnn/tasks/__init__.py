@@ -7,7 +7,15 @@ Datasets, training, evaluation and serving draw from the same tasks. A task of o
 function with a decorator: `next_symbol`, `transduction` or `recognition`.
 """
 
-from keras_stackrnn.tasks import addition, counting, memorization  # noqa: F401 they register
+from keras_stackrnn.tasks import (  # noqa: F401 they register
+    addition,
+    chomsky,
+    counting,
+    dyck,
+    flare,
+    memorization,
+    reversal,
+)
 from keras_stackrnn.tasks.draws import VERSION, Draw, Draws, draw_key
 from keras_stackrnn.tasks.next_symbol import next_symbol
 from keras_stackrnn.tasks.pattern import Pattern

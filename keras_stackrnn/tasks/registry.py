@@ -1,11 +1,12 @@
 """Every task by its name."""
 
+import re
 from collections.abc import Callable
 
 from keras_stackrnn.tasks.task import Task
 
 _tasks: dict[str, Task] = {}
-_families: dict[str, Callable[[int], Task]] = {}
+_families: dict[str, tuple[Callable[..., Task], int]] = {}
 
 
 def add(task: Task) -> Task:
@@ -17,18 +18,21 @@ def add(task: Task) -> Task:
     return task
 
 
-def add_family(name: str, make: Callable[[int], Task]) -> None:
-    """Makes `make(k)` known as `<name>_<k>` for every whole number k."""
-    _families[name] = make
+def add_family(name: str, make: Callable[..., Task], most_numbers: int = 1) -> None:
+    """Makes `make(k)` known as `<name>_<k>` for every whole number k, and `make(k, m)` as
+    `<name>_<k>_<m>` where there may be two numbers."""
+    _families[name] = make, most_numbers
 
 
 def get(name: str) -> Task:
     """The task of that name; `memorize_5` is memorization with five symbols."""
     if name in _tasks:
         return _tasks[name]
-    family, _, number = name.rpartition("_")
-    if family in _families and number.isdecimal():
-        return _families[family](int(number))
+    family, numbers = re.fullmatch("(.*?)((?:_[0-9]+)*)", name, re.DOTALL).groups()
+    numbers = [int(number) for number in numbers.split("_")[1:]]
+    make, most_numbers = _families.get(family, (None, 0))
+    if 1 <= len(numbers) <= most_numbers:
+        return make(*numbers)
     families = "".join(f", {each}_<k>" for each in _families)
     raise ValueError(f"There is no task {name!r}; there are {', '.join(names())}{families}.")
 
