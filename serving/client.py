@@ -3,6 +3,8 @@
 python -m keras_stackrnn.serving.client --model=anbn predict aaab
 python -m keras_stackrnn.serving.client --model=anbn score 0,0,0,1
 python -m keras_stackrnn.serving.client --model=anbn generate aaa
+python -m keras_stackrnn.serving.client --model=anbn session start
+python -m keras_stackrnn.serving.client --model=anbn session step 4711 0,0,1
 python -m keras_stackrnn.serving.client --model=anbn --watch
 """
 
@@ -13,7 +15,6 @@ from typing import TextIO
 
 import grpc
 import numpy as np
-import tensorflow as tf
 from absl import app, flags
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
@@ -21,7 +22,8 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from keras_stackrnn.serving import tensors
+from keras_stackrnn.serving import client_sessions, tensors
+from keras_stackrnn.serving.client_sessions import KeptSession, Session, padded, token_ids
 
 _MAX_RESPONSE_BYTES = 2**31 - 1
 _BAR_WIDTH = 40
@@ -88,7 +90,7 @@ class Client:
         Returns:
             Arrays by output name; strings come as `bytes`.
         """
-        return _arrays(self._predict(signature, inputs, outputs, version))
+        return self._arrays(self._predict(signature, inputs, outputs, version))
 
     def predict(self, sequences: Sequence[str] | Sequence[Sequence[int]]) -> Arrays:
         """Predicts the symbol after each sequence, given as texts or as token ids.
@@ -98,7 +100,7 @@ class Client:
         """
         if len(sequences) and all(isinstance(sequence, str) for sequence in sequences):
             return self.call("predict_text", {"text": _strings(sequences)})
-        return self.call("serving_default", _padded(sequences))
+        return self.call("serving_default", padded(sequences))
 
     def score(self, sequences: Sequence[Sequence[int]]) -> list[Arrays]:
         """Scores every symbol of each sequence of token ids.
@@ -106,7 +108,7 @@ class Client:
         Returns:
             For each sequence `log_probabilities` and `predictions`, as long as the sequence.
         """
-        outputs = self.call("score", _padded(sequences))
+        outputs = self.call("score", padded(sequences))
         # A batching server may have padded further than this call did.
         return [
             {name: array[row, : len(sequence)] for name, array in outputs.items()}
@@ -127,9 +129,13 @@ class Client:
             inputs[name] = self._shaped("generate", name, value, len(texts))
         return [text.decode() for text in self.call("generate", inputs)["text"]]
 
-    def session(self, batch_size: int = 1) -> "Session":
-        """Begins `batch_size` sequences whose state is kept between calls."""
+    def session(self, batch_size: int = 1) -> Session:
+        """Begins `batch_size` sequences; their state travels with each call."""
         return Session(self, batch_size)
+
+    def kept_session(self, batch_size: int = 1) -> KeptSession:
+        """Begins `batch_size` sequences whose state the embedded server keeps between calls."""
+        return KeptSession(self, batch_size).start()
 
     def signatures(self) -> Mapping:
         """Returns the model's `SignatureDef`s by name."""
@@ -174,57 +180,13 @@ class Client:
         infos = self.signatures()
         if signature not in infos or name not in infos[signature].inputs:
             raise ValueError(f"Model {self._model!r} has no input {name!r} of {signature!r}.")
-        info = infos[signature].inputs[name]
-        # Where both will do, one for each: a server that merges requests needs a batch dimension.
-        takes_rows = info.tensor_shape.unknown_rank or info.tensor_shape.dim
-        shape = [batch_size] if takes_rows else []
-        return np.full(shape, value, tf.as_dtype(info.dtype).as_numpy_dtype)
+        return tensors.option_of(infos[signature].inputs[name], value, batch_size)
 
-
-class Session:
-    """Sequences that grow symbol by symbol; the server keeps nothing, the state travels.
-
-    A step sends only the new symbols, so the thousandth costs what the first did. The state
-    belongs to one version of the model, and every step goes to that version.
-
-    Args:
-        client: asks the model.
-        batch_size: how many sequences go side by side.
-
-    Example:
-
-    >>> session = client.session()
-    >>> session.step([[0, 0]])["probabilities"]
-    >>> session.step([[1]])["probabilities"]
-    """
-
-    def __init__(self, client: Client, batch_size: int):
-        if batch_size < 1:
-            raise ValueError(f"batch_size must be a positive integer, got {batch_size}.")
-        self._client = client
-        self._batch_size = batch_size
-        rows = client._shaped("initial_state", "batch_size", batch_size, batch_size)
-        response = client._predict("initial_state", {"batch_size": rows})
-        self._version = response.model_spec.version.value
-        self.state: Arrays = _arrays(response)
-
-    def step(self, sequences: Sequence[Sequence[int]]) -> Arrays:
-        """Reads more symbols of each sequence.
-
-        Args:
-            sequences: the new token ids of each sequence; an empty list reads nothing.
-
-        Returns:
-            `probabilities` of the next symbol, and whatever else `step` gives besides the state.
-        """
-        if len(sequences) != self._batch_size:
-            raise ValueError(
-                f"A session of {self._batch_size} sequences got {len(sequences)} of them."
-            )
-        inputs = {**_padded(sequences), **self.state}
-        outputs = self._client.call("step", inputs, version=self._version)
-        self.state = {name: outputs.pop(name) for name in self.state}
-        return outputs
+    def _arrays(self, response: predict_pb2.PredictResponse) -> Arrays:
+        return {
+            name: tensors.from_proto(proto, max_bytes=_MAX_RESPONSE_BYTES)
+            for name, proto in response.outputs.items()
+        }
 
 
 def bars(symbols: Iterable[str], probabilities: Iterable[float]) -> str:
@@ -289,32 +251,10 @@ def _keys(stream: TextIO) -> Iterator[str]:
         termios.tcsetattr(stream, termios.TCSADRAIN, settings)
 
 
-def _padded(sequences: Sequence[Sequence[int]]) -> Arrays:
-    lengths = np.array([len(sequence) for sequence in sequences], np.int32)
-    tokens = np.zeros((len(sequences), lengths.max(initial=0)), np.int32)
-    for row, sequence in enumerate(sequences):
-        tokens[row, : len(sequence)] = sequence
-    return {"tokens": tokens, "lengths": lengths}
-
-
 def _strings(texts: Sequence[str]) -> np.ndarray:
     array = np.empty(len(texts), np.object_)
     array[:] = [text.encode() for text in texts]
     return array
-
-
-def _arrays(response: predict_pb2.PredictResponse) -> Arrays:
-    return {
-        name: tensors.from_proto(proto, max_bytes=_MAX_RESPONSE_BYTES)
-        for name, proto in response.outputs.items()
-    }
-
-
-def _token_ids(argument: str) -> list[int]:
-    try:
-        return [int(token) for token in argument.split(",")]
-    except ValueError:
-        raise app.UsageError(f"Expected token ids like 0,0,1, got {argument!r}.") from None
 
 
 def _print_predictions(client: Client, texts: Sequence[str]) -> None:
@@ -330,6 +270,20 @@ def _print_scores(client: Client, sequences: Sequence[Sequence[int]]) -> None:
         rows = zip(sequence, scores["log_probabilities"], scores["predictions"], strict=True)
         for token, log_probability, prediction in rows:
             print(f"{token:6d} {log_probability:9.4f}  predicted {prediction}")
+
+
+def _print_continuations(client: Client, texts: Sequence[str]) -> None:
+    values = flags.FLAGS
+    options = (values.max_symbols, values.temperature, values.seed)
+    print("\n".join(client.generate(texts, *options)))
+
+
+_COMMANDS = {
+    "predict": _print_predictions,
+    "score": lambda client, texts: _print_scores(client, [token_ids(text) for text in texts]),
+    "generate": _print_continuations,
+    "session": client_sessions.run_command,
+}
 
 
 def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
@@ -378,19 +332,15 @@ def main(argv: list[str]) -> None:
         values.timeout_seconds,
         credentials_from_flags(values),
     ) as client:
+        command, *operands = arguments or [None]
         try:
             if values.watch:
                 watch(client, _keys(sys.stdin), sys.stdout)
-            elif arguments[:1] == ["predict"] and arguments[1:]:
-                _print_predictions(client, arguments[1:])
-            elif arguments[:1] == ["score"] and arguments[1:]:
-                _print_scores(client, [_token_ids(argument) for argument in arguments[1:]])
-            elif arguments[:1] == ["generate"] and arguments[1:]:
-                options = (values.max_symbols, values.temperature, values.seed)
-                print("\n".join(client.generate(arguments[1:], *options)))
+            elif command in _COMMANDS and operands:
+                _COMMANDS[command](client, operands)
             else:
                 raise app.UsageError(
-                    "Expected --watch, or predict, score or generate and at least one sequence, "
+                    f"Expected --watch, or {', '.join(_COMMANDS)} and what it is about, "
                     f"got {arguments}."
                 )
         except grpc.RpcError as error:

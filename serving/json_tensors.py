@@ -3,7 +3,7 @@
 import base64
 import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import grpc
@@ -61,6 +61,14 @@ def signature_name(document: dict[str, Any]) -> str:
             "'signature_name' key must be a string value."
         )
     return name
+
+
+def input_names(document: dict[str, Any]) -> Collection[str]:
+    """Returns the names of a predict request's inputs, none where they have none."""
+    inputs = document.get("inputs")
+    if not inputs and isinstance(document.get("instances"), list):
+        inputs = next(iter(document["instances"]), None)
+    return inputs.keys() if _is_named(inputs) else ()
 
 
 def read_inputs(

@@ -5,7 +5,7 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import Any
 
 from aiohttp import web
@@ -120,7 +120,18 @@ class RestServer:
     async def _predict(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
         document = await _aside(body, json_tensors.parse, body)
         spec.signature_name = json_tensors.signature_name(document)
+        infos = self._input_infos(spec, json_tensors.input_names(document))
         request = predict_pb2.PredictRequest(model_spec=spec)
+        inputs, as_rows = await _aside(body, json_tensors.read_inputs, document, infos)
+        for name, proto in inputs.items():
+            request.inputs[name].CopyFrom(proto)
+        response = await _answer(self._service.predict(request, caller))
+        return await _aside(body, json_tensors.write_outputs, response.outputs, as_rows)
+
+    def _input_infos(self, spec: model_pb2.ModelSpec, names: Collection[str]) -> json_tensors.Infos:
+        """The inputs that a predict request may have, and of which type."""
+        if self._service.stateful.concerns(spec, names):
+            return self._service.stateful.infos(spec, names)
         with self._service.models.lease(spec) as servable:
             name = spec.signature_name or predict.DEFAULT_SIGNATURE
             if name not in servable.model.signatures:
@@ -130,11 +141,7 @@ class RestServer:
             infos = dict(servable.model.signatures[name].definition.inputs)
         if not infos:
             raise status.invalid_argument(f"Failed to get input map for signature: {name}")
-        inputs, as_rows = await _aside(body, json_tensors.read_inputs, document, infos)
-        for name, proto in inputs.items():
-            request.inputs[name].CopyFrom(proto)
-        response = await _answer(self._service.predict(request, caller))
-        return await _aside(body, json_tensors.write_outputs, response.outputs, as_rows)
+        return infos
 
     async def _classify(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
         request = classification_pb2.ClassificationRequest(model_spec=spec)

@@ -30,6 +30,8 @@ from keras_stackrnn.serving.metrics import Metrics
 from keras_stackrnn.serving.rest import RestServer
 from keras_stackrnn.serving.saved_model import SavedModel
 from keras_stackrnn.serving.service import Service
+from keras_stackrnn.serving.sessions import SessionOptions
+from keras_stackrnn.serving.stateful import StatefulPredict
 
 try:
     from uvloop import new_event_loop
@@ -54,6 +56,7 @@ class ServerOptions:
     grpc_socket_path: str = ""
     versions: models.Options = dataclasses.field(default_factory=models.Options)
     batching: BatchingOptions | None = None
+    sessions: SessionOptions = dataclasses.field(default_factory=SessionOptions)
     ssl: config.SSLConfig | None = None
     prometheus_path: str | None = None
     health_service: bool = False
@@ -95,6 +98,7 @@ class ModelServer:
         self.service = Service(
             self.models,
             self._runner,
+            StatefulPredict(self.models, self._runner, options.max_message_bytes, options.sessions),
             Metrics(),
             options.max_inflight_requests,
             options.max_message_bytes,
@@ -123,6 +127,7 @@ class ModelServer:
         """
         self._stopping.set()
         self._drain(grace_seconds)
+        self.service.stateful.close()
         self.models.close()
         self._runner.close()
         if self._inference:
@@ -303,6 +308,9 @@ def define_flags(values: flags.FlagValues) -> None:
     switch("enable_grpc_healthcheck_service", False, "Answer grpc.health.v1.Health.")
     integer("max_message_bytes", 64 * 2**20, "Largest request, and largest tensor in it.")
     integer("max_inflight_requests", 1000, "More requests than this are refused.")
+    number("session_idle_seconds", 300, "End sessions that nobody used for so long; 0: never.")
+    integer("max_sessions", 500, "More sessions at a time than this are refused.")
+    integer("max_session_bytes", 2**30, "What the states of all sessions may take together.")
     number("drain_seconds", 30, "How long SIGTERM waits for requests under way.")
 
 
@@ -351,6 +359,9 @@ def options_from_flags(values: flags.FlagValues) -> ServerOptions:
             load_retry_interval_seconds=values.load_retry_interval_micros / 1e6,
         ),
         batching=batching,
+        sessions=SessionOptions(
+            values.session_idle_seconds, values.max_sessions, values.max_session_bytes
+        ),
         ssl=ssl,
         prometheus_path=prometheus_path,
         health_service=values.enable_grpc_healthcheck_service,

@@ -1,8 +1,10 @@
 """The RPCs themselves, the same for gRPC and REST: find the model, run it, answer."""
 
+import contextlib
 import logging
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from typing import NamedTuple
 
@@ -24,6 +26,7 @@ from keras_stackrnn.serving.batching import BatchingRunner, DirectRunner
 from keras_stackrnn.serving.metrics import Metrics
 from keras_stackrnn.serving.models import ModelManager
 from keras_stackrnn.serving.printable import printable
+from keras_stackrnn.serving.stateful import StatefulPredict
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +55,7 @@ class Service:
     Args:
         models: the served models.
         runner: runs the graphs.
+        stateful: answers those that name a session.
         metrics: where requests are counted.
         max_inflight_requests: inference requests beyond this number are refused.
         max_tensor_bytes: tensors beyond this size are refused.
@@ -61,11 +65,13 @@ class Service:
         self,
         models: ModelManager,
         runner: DirectRunner | BatchingRunner,
+        stateful: StatefulPredict,
         metrics: Metrics,
         max_inflight_requests: int,
         max_tensor_bytes: int,
     ):
         self.models = models
+        self.stateful = stateful
         self.metrics = metrics
         self._runner = runner
         self._max_inflight_requests = max_inflight_requests
@@ -77,6 +83,9 @@ class Service:
         self, request: predict_pb2.PredictRequest, caller: Caller
     ) -> predict_pb2.PredictResponse:
         _check_spec(request)
+        if self.stateful.concerns(request.model_spec, request.inputs):
+            with self._counted("Predict", request.model_spec, caller):
+                return await self.stateful.answer(request, caller.deadline)
 
         def plan(signatures, request):
             return predict.plan_predict(signatures, request, self._max_tensor_bytes)
@@ -143,6 +152,16 @@ class Service:
 
     async def _infer(self, api, spec, request, caller, plan, respond):
         """Checks `request` with `plan`, runs it, and answers with `respond`."""
+        with self._counted(api, spec, caller), self.models.lease(spec) as servable:
+            signatures = servable.model.signatures
+            planned = plan(signatures, request)
+            run = self._runner.submit(servable.model, planned, caller.deadline)
+            outputs = await ended(run)
+            return respond(signatures, request, servable.version, outputs)
+
+    @contextlib.contextmanager
+    def _counted(self, api: str, spec: model_pb2.ModelSpec, caller: Caller) -> Iterator[None]:
+        """Refuses a request if there are too many, and keeps count and time of it otherwise."""
         started = time.perf_counter()
         code = grpc.StatusCode.OK
         with self._counting:
@@ -153,12 +172,7 @@ class Service:
                 raise status.resource_exhausted(
                     f"Too many requests in flight: at most {self._max_inflight_requests} are taken"
                 )
-            with self.models.lease(spec) as servable:
-                signatures = servable.model.signatures
-                planned = plan(signatures, request)
-                run = self._runner.submit(servable.model, planned, caller.deadline)
-                outputs = await ended(run)
-                return respond(signatures, request, servable.version, outputs)
+            yield
         except CancelledError:
             code = grpc.StatusCode.CANCELLED
             raise

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import tensor_pb2, tensor_shape_pb2, types_pb2
+from tensorflow.core.protobuf import meta_graph_pb2
 
 _INT_FIELD_TYPES = (
     types_pb2.DT_INT32,
@@ -129,6 +130,13 @@ def to_proto(array: np.ndarray, proto: tensor_pb2.TensorProto, dtype: int | None
     else:
         flat = flat.tolist()
     getattr(proto, field).extend(flat)
+
+
+def option_of(info: meta_graph_pb2.TensorInfo, value: float, rows: int) -> np.ndarray:
+    """Returns an option as a signature's input wants it: one for all rows, or one for each."""
+    # Where both will do, one for each: a server that merges requests needs a batch dimension.
+    takes_rows = info.tensor_shape.unknown_rank or info.tensor_shape.dim
+    return np.full([rows] if takes_rows else [], value, tf.as_dtype(info.dtype).as_numpy_dtype)
 
 
 @functools.lru_cache(maxsize=1024)

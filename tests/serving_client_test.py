@@ -18,6 +18,7 @@ from keras_stackrnn.serving import client as client_module
 from keras_stackrnn.serving import config
 from keras_stackrnn.serving.batching import BatchingOptions
 from keras_stackrnn.serving.client import Client
+from keras_stackrnn.serving.client_sessions import KeptSession, run_command
 
 
 @pytest.fixture(scope="module")
@@ -260,3 +261,59 @@ def test_ovmsclient_over_rest(server):
     outputs = other.predict(inputs, "m")
     expected = fixtures.expected_probabilities([0, 1, 1], 2.0)
     np.testing.assert_allclose(outputs["probabilities"], [expected], atol=1e-6)
+
+
+def test_a_kept_session_predicts_what_the_whole_sequence_would(client):
+    with client.kept_session(batch_size=2) as session:
+        session.step([[0, 1], [2]])
+        state = session.state()
+        assert state["counts"].tolist() == [[1, 1, 0, 0, 0], [0, 0, 1, 0, 0]]
+        session.step([[3], [3, 3]])
+        session.put_back(state)
+        session.step([[], [2, 2]])
+        outputs = session.step([[1], [4]])
+    assert set(outputs) == {"probabilities"}
+    for row, sequence in zip(outputs["probabilities"], [[0, 1, 1], [2, 2, 2, 4]], strict=True):
+        expected = fixtures.expected_probabilities(sequence, 2.0)
+        np.testing.assert_allclose(row, expected, atol=1e-6)
+    with pytest.raises(grpc.RpcError, match=f"There is no session {session.id} of m"):
+        session.step([[1], [1]])
+
+
+def test_a_kept_session_moves_and_stays_there(client):
+    with client.kept_session() as session:
+        session.step([[0, 1]])
+        session.move(1)
+        for sequence in ([0, 1, 1], [0, 1, 1, 1]):
+            [row] = session.step([[1]])["probabilities"]
+            expected = fixtures.expected_probabilities(sequence, 1.0)
+            np.testing.assert_allclose(row, expected, atol=1e-6)
+
+
+def test_a_kept_session_starts_from_a_state_of_another(client):
+    with client.kept_session() as first, KeptSession(client) as second:
+        first.step([[0, 1]])
+        second.start(first.state())
+        [row] = second.step([[1]])["probabilities"]
+    expected = fixtures.expected_probabilities([0, 1, 1], 2.0)
+    np.testing.assert_allclose(row, expected, atol=1e-6)
+    with pytest.raises(ValueError, match="batch_size must be a positive integer, got 0"):
+        client.kept_session(batch_size=0)
+
+
+def test_the_session_commands(client, tmp_path, capsys):
+    run_command(client, ["start"])
+    key = capsys.readouterr().out.strip()
+    run_command(client, ["step", key, "0,1"])
+    run_command(client, ["save", key, str(tmp_path / "state")])
+    run_command(client, ["step", key, "3,3,3"])
+    run_command(client, ["load", key, str(tmp_path / "state")])
+    run_command(client, ["move", key, "1"])
+    capsys.readouterr()
+    run_command(client, ["step", key, "1"])
+    probabilities = fixtures.expected_probabilities([0, 1, 1], 1.0)
+    assert capsys.readouterr().out.splitlines()[0] == f"     1 {probabilities[1]:6.1%}"
+    run_command(client, ["end", key])
+    for wrong in (["start", "x"], ["step", key], ["end", "x"], ["move", key, "x"], ["y"]):
+        with pytest.raises(app.UsageError, match="Expected session start, step ID TOKENS, save"):
+            run_command(client, wrong)
