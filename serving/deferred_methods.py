@@ -36,10 +36,16 @@ class DeferredMethods:
         server: one on threads, not started yet; its other methods stay as they are.
         methods: by their full names, such as "/package.Service/Method". What the future raises
             becomes a status; it is cancelled when nobody waits for it any more.
+        read_seconds: how long a call may take to send its request.
     """
 
-    def __init__(self, server: grpc.Server, methods: Mapping[str, Method]):
+    def __init__(
+        self, server: grpc.Server, methods: Mapping[str, Method], read_seconds: float = 30.0
+    ):
         self._methods = methods
+        self._read_seconds = read_seconds
+        # Calls whose request has not come yet, and how long it may take; the oldest is the first.
+        self._unread: dict[_Call, float] = {}
         self._server = server._cy_server
         self._events = cygrpc.CompletionQueue()
         self._server.register_completion_queue(self._events)
@@ -63,27 +69,42 @@ class DeferredMethods:
         with self._handling:
             self._is_closing = True
             self._events.shutdown()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
 
     def _expect(self, name: str) -> None:
         def begin(event):
             # Without success, the server is about to stop, and there is no call.
             if event.success:
                 self._expect(name)
-                _Call(event, self._methods[name], self._send)
+                call = _Call(event, self._methods[name], self._send, self._unread)
+                self._unread[call] = time.monotonic() + self._read_seconds
+                call.start()
 
         self._server.request_registered_call(self._events, self._events, name, begin)
 
     def _serve(self) -> None:
         while True:
-            event = self._events.poll()
+            event = self._events.poll(deadline=self._next_due())
             if event.completion_type == cygrpc.CompletionType.queue_shutdown:
                 return
             with self._handling:
                 if not self._is_closing:
-                    self._handle(event)
+                    self._cut_off()
+                    if event.completion_type != cygrpc.CompletionType.queue_timeout:
+                        self._handle(event)
             # It holds the call, which is not over before it is gone.
             del event
+
+    def _next_due(self) -> float | None:
+        """When the oldest call has waited long enough for its request, as a time of day."""
+        due = next(iter(self._unread.values()), None)
+        return None if due is None else time.time() + due - time.monotonic()
+
+    def _cut_off(self) -> None:
+        now = time.monotonic()
+        while (call := next(iter(self._unread), None)) and self._unread[call] <= now:
+            _or_log(call.cut_off, f"The request did not come within {self._read_seconds:g} s")
 
     def _handle(self, event) -> None:
         # One call that goes wrong leaves no other one without its answer.
@@ -116,19 +137,33 @@ class DeferredMethods:
 class _Call:
     """One request, from its first byte until its answer is sent."""
 
-    __slots__ = ("_answer", "_call", "_deadline", "_method", "_send")
+    __slots__ = ("_answer", "_call", "_deadline", "_method", "_send", "_unread")
 
-    def __init__(self, event, method: Method, send: Callable[["_Call", Future], None]):
+    def __init__(
+        self,
+        event,
+        method: Method,
+        send: Callable[["_Call", Future], None],
+        unread: dict["_Call", float],
+    ):
         self._method = method
         self._send = send
+        self._unread = unread
         self._call = event.call
         self._answer: Future | None = None
         # gRPC's deadline is a time of day, which changes when the clock is set.
         remaining = event.call_details.deadline - time.time()
         has_deadline = remaining < _LONGEST_DEADLINE_SECONDS
         self._deadline = time.monotonic() + remaining if has_deadline else None
+
+    def start(self) -> None:
         self._start(self._closed, cygrpc.ReceiveCloseOnServerOperation(_NO_FLAGS))
         self._start(self._received, cygrpc.ReceiveMessageOperation(_NO_FLAGS))
+
+    def cut_off(self, why: str) -> None:
+        """Answers a call whose request has not come."""
+        del self._unread[self]
+        self._finish(grpc.StatusCode.DEADLINE_EXCEEDED, why)
 
     def send(self, answer: Future) -> None:
         """Sends what `answer` came to; when nobody waits for it, gRPC drops it."""
@@ -141,6 +176,8 @@ class _Call:
             self._finish(grpc.StatusCode.OK, "", message)
 
     def _received(self, event) -> None:
+        if self._unread.pop(self, None) is None:
+            return  # It has been cut off.
         data = event.batch_operations[0].message()
         if data is None:
             # Nothing was sent, or more than the server takes, which gRPC itself has answered then.

@@ -1,6 +1,7 @@
 """The gRPC side: TensorFlow Serving's two services, health checks and reflection."""
 
 from collections.abc import Callable
+from concurrent.futures import Future
 
 import grpc
 from google.protobuf import message
@@ -20,7 +21,7 @@ from tensorflow_serving.apis import (
 
 from keras_stackrnn.serving import status
 from keras_stackrnn.serving.answers import Answer
-from keras_stackrnn.serving.deferred_methods import DeferredMethods, Method
+from keras_stackrnn.serving.later_methods import LaterMethods, add_later_methods
 from keras_stackrnn.serving.service import Caller, Service
 
 # Reflection describes what is registered, so the names come from the descriptors themselves.
@@ -32,8 +33,13 @@ MODEL_SERVICE = model_service_pb2.DESCRIPTOR.services_by_name["ModelService"].fu
 HEALTH_NAMES = ("", "PredictionService", "ModelService", PREDICTION_SERVICE, MODEL_SERVICE)
 
 
-def add_services(server: grpc.Server, service: Service) -> DeferredMethods:
+def add_services(server: grpc.Server, service: Service, read_seconds: float) -> LaterMethods:
     """Registers PredictionService, ModelService and reflection with `server`.
+
+    Args:
+        server: one on threads, not started yet.
+        service: answers the requests.
+        read_seconds: how long the message of a call may take to come.
 
     Returns:
         The methods that run graphs, to be started after the server.
@@ -68,7 +74,7 @@ def add_services(server: grpc.Server, service: Service) -> DeferredMethods:
         f"/{PREDICTION_SERVICE}/{name}": _later(request_class, method)
         for name, (request_class, method) in inference.items()
     }
-    return DeferredMethods(server, methods)
+    return add_later_methods(server, methods, read_seconds)
 
 
 def add_health(server: grpc.Server) -> health.HealthServicer:
@@ -102,7 +108,9 @@ def _at_once(request_class: type[message.Message], method: Callable) -> grpc.Rpc
     return grpc.unary_unary_rpc_method_handler(handle)
 
 
-def _later(request_class: type[message.Message], method: Callable) -> Method:
+def _later(
+    request_class: type[message.Message], method: Callable
+) -> Callable[[bytes, float | None], Future]:
     """A method that answers when the graph has run."""
 
     async def answer(data: bytes, deadline: float | None) -> bytes:

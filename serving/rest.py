@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
-import json
 import re
+import socket
+import ssl
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from typing import Any
 
 from aiohttp import web
@@ -21,6 +22,8 @@ from tensorflow_serving.apis import (
 
 from keras_stackrnn.serving import json_tensors, metrics, predict, status
 from keras_stackrnn.serving.answers import Answer
+from keras_stackrnn.serving.rest_access import Access
+from keras_stackrnn.serving.rest_connections import Connections, HttpError, json_response
 from keras_stackrnn.serving.service import Caller, Service
 
 _MODEL = r"/v1/models/(?P<name>[^/:]+)(?:/(?:versions/(?P<version>\d+)|labels/(?P<label>[^/:]+)))?"
@@ -34,7 +37,9 @@ class RestServer:
 
     Args:
         service: answers the requests behind them.
+        access: who may ask.
         timeout_seconds: bounds every inference.
+        read_seconds: bounds the wait for a connection's first headers, and for any body.
         max_body_bytes: longer bodies are refused.
         max_inflight_requests: more at a time are refused.
         prometheus_path: where metrics are served, or None.
@@ -43,12 +48,15 @@ class RestServer:
     def __init__(
         self,
         service: Service,
+        access: Access,
         timeout_seconds: float,
+        read_seconds: float,
         max_body_bytes: int,
         max_inflight_requests: int,
         prometheus_path: str | None,
     ):
         self._service = service
+        self._access = access
         self._timeout_seconds = timeout_seconds
         self._max_inflight_requests = max_inflight_requests
         self._prometheus_path = prometheus_path
@@ -58,18 +66,25 @@ class RestServer:
             "regress": self._regress,
         }
         self._inflight = 0
-        application = web.Application(client_max_size=max_body_bytes)
-        application.router.add_route("*", "/{path:.*}", self._handle)
-        self._runner = web.AppRunner(application, access_log=None)
+        self._is_draining = False
+        self._connections = Connections(self._handle, max_body_bytes, read_seconds)
+        self._runner = web.ServerRunner(self._connections)
 
-    async def start(self, host: str, port: int) -> int:
-        """Listens on `host`; returns the port, which is any free one when `port` is 0."""
+    async def start(
+        self, sockets: Iterable[socket.socket], ssl_context: ssl.SSLContext | None = None
+    ) -> None:
+        """Listens on sockets that are bound."""
         await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, host, port).start()
-        except OSError as error:
-            raise ValueError(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
-        return self._runner.addresses[0][1]
+        for each in sockets:
+            try:
+                await web.SockSite(self._runner, each, ssl_context=ssl_context).start()
+            except OSError as error:
+                host, port = each.getsockname()[:2]
+                raise ValueError(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
+
+    async def drain(self) -> None:
+        """From here on every answer asks its client to connect elsewhere next time."""
+        self._is_draining = True
 
     async def stop(self, grace_seconds: float) -> None:
         """Takes no new requests, and lets those under way finish.
@@ -77,26 +92,43 @@ class RestServer:
         Args:
             grace_seconds: those that take longer are broken off.
         """
+        self._is_draining = True
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._runner.cleanup(), grace_seconds)
 
-    async def _handle(self, request: web.Request) -> web.Response:
-        if request.path == self._prometheus_path and request.method == "GET":
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            self._access.check(request)
+            response = await self._respond(request)
+        except HttpError as error:
+            response = error.response()
+        except Exception as error:
+            serving_error = status.as_serving_error(error)
+            response = json_response({"error": serving_error.message}, serving_error.http_status)
+        response.headers.update(self._access.headers(request))
+        if self._is_draining:
+            response.force_close()
+        return response
+
+    async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
+        # HTTP has the same headers for HEAD as for GET, and leaves the body away.
+        method = "GET" if request.method == "HEAD" else request.method
+        if method == "OPTIONS" and self._access.headers(request):
+            return web.Response(status=204)
+        if request.method == "HEAD" and _INFERENCE_PATH.fullmatch(request.path):
+            raise HttpError(405, f"HEAD is not for {request.path}", Allow="POST")
+        if request.path == self._prometheus_path and method == "GET":
             page = self._service.metrics.page()
             return web.Response(body=page, headers={"Content-Type": metrics.CONTENT_TYPE})
+        body = await self._connections.body(request)
+        # Only now does it take a place: who sends slowly keeps nobody else out.
         self._inflight += 1
         try:
             if self._inflight > self._max_inflight_requests:
                 raise status.resource_exhausted(
                     f"Too many requests in flight: at most {self._max_inflight_requests} are taken"
                 )
-            body = await request.read()
-            return _json_response(await self._answer(request.method, request.path, body), 200)
-        except web.HTTPException as error:
-            return _json_response({"error": f"{error.status} {error.reason}"}, error.status)
-        except Exception as error:
-            serving_error = status.as_serving_error(error)
-            return _json_response({"error": serving_error.message}, serving_error.http_status)
+            return json_response(await self._answer(method, request.path, body), 200)
         finally:
             self._inflight -= 1
 
@@ -115,7 +147,7 @@ class RestServer:
             return await answer(_spec(match))
         if path.startswith("/v1/"):
             raise status.invalid_argument(f"Malformed request: {method} {path}")
-        raise web.HTTPNotFound
+        raise HttpError(404, "404 Not Found")
 
     async def _predict(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
         document = await _aside(body, json_tensors.parse, body)
@@ -213,10 +245,4 @@ async def _aside(body: bytes, function: Callable, *arguments) -> Any:
 def _to_dict(message) -> dict:
     return json_format.MessageToDict(
         message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
-    )
-
-
-def _json_response(content: dict, http_status: int) -> web.Response:
-    return web.Response(
-        text=json.dumps(content), status=http_status, content_type="application/json"
     )

@@ -9,11 +9,14 @@ import dataclasses
 import functools
 import gc
 import logging
+import math
 import os
 import pathlib
 import signal
+import socket
 import sys
 import threading
+import time
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 
@@ -23,11 +26,23 @@ from absl import app, flags
 from absl import logging as absl_logging
 from grpc_health.v1 import health
 
-from keras_stackrnn.serving import config, grpc_services, models, status, warmup
+from keras_stackrnn.serving import (
+    config,
+    file_operations,
+    grpc_services,
+    models,
+    status,
+    tls,
+    warmup,
+)
 from keras_stackrnn.serving.batching import BatchingOptions, BatchingRunner, DirectRunner
-from keras_stackrnn.serving.deferred_methods import DeferredMethods
+from keras_stackrnn.serving.later_methods import LaterMethods
 from keras_stackrnn.serving.metrics import Metrics
+from keras_stackrnn.serving.printable import printable
+from keras_stackrnn.serving.reload_policy import ReloadPolicy
 from keras_stackrnn.serving.rest import RestServer
+from keras_stackrnn.serving.rest_access import Access, is_loopback
+from keras_stackrnn.serving.rest_connections import bound_sockets
 from keras_stackrnn.serving.saved_model import SavedModel
 from keras_stackrnn.serving.service import Service
 from keras_stackrnn.serving.sessions import SessionOptions
@@ -61,6 +76,12 @@ class ServerOptions:
     prometheus_path: str | None = None
     health_service: bool = False
     rest_api_timeout_seconds: float = 30.0
+    read_seconds: float = 30.0
+    rest_ssl: config.SSLConfig | None = None
+    rest_access: Access = dataclasses.field(default_factory=Access)
+    allow_reload: bool | None = None
+    reload_base_paths: tuple[str, ...] = ()
+    refuse_file_operations: bool = False
     max_message_bytes: int = 64 * 2**20
     max_inflight_requests: int = 1000
     max_simultaneous_runs: int = 16
@@ -102,32 +123,42 @@ class ModelServer:
             Metrics(),
             options.max_inflight_requests,
             options.max_message_bytes,
+            _reload_policy(options),
         )
         self.port: int | None = None
         self.rest_api_port: int | None = None
         self._grpc_server: grpc.Server | None = None
-        self._inference: DeferredMethods | None = None
+        self._inference: LaterMethods | None = None
         self._rest_server: RestServer | None = None
+        self._rest_sockets: list[socket.socket] = []
         self._health: health.HealthServicer | None = None
         self._stopping = threading.Event()
 
     def start(self) -> None:
-        """Loads the models, then opens the ports: who can connect can be served."""
+        """Takes the ports, loads the models, then answers: who gets an answer can be served."""
+        self._bind()
         self.models.reload(self._options.models)
         self.models.start_polling()
-        self._start_grpc()
-        if self._options.rest_api_port is not None:
-            self._on_loop(self._start_rest())
+        self._answer()
 
-    def stop(self, grace_seconds: float) -> None:
+    def stop(self, grace_seconds: float, linger_seconds: float = 0.0) -> None:
         """Takes no new requests, lets those under way finish, and unloads the models.
 
         Args:
             grace_seconds: requests that take longer are broken off.
+            linger_seconds: for so long new requests still are answered, while clients and those
+                that look after the server's health hear that it is about to go.
         """
         self._stopping.set()
+        if self._health:
+            self._health.enter_graceful_shutdown()  # for good, whatever the updates say meanwhile
+        if self._rest_server:
+            self._on_loop(self._rest_server.drain())
+        time.sleep(linger_seconds)
         self._drain(grace_seconds)
         self.service.stateful.close()
+        for each in self._rest_sockets:
+            each.close()
         self.models.close()
         self._runner.close()
         if self._inference:
@@ -148,6 +179,7 @@ class ModelServer:
         asyncio.run_coroutine_threadsafe(coroutine, _event_loop()).result()
 
     def _load(self, path: pathlib.Path) -> SavedModel:
+        self._check_file_operations(path)
         model = SavedModel(path, _session_config(self._options))
         try:
             warmup.warm_up(model, self._options.max_message_bytes)
@@ -156,9 +188,20 @@ class ModelServer:
             raise
         return model
 
+    def _check_file_operations(self, path: pathlib.Path) -> None:
+        operations = file_operations.file_operations(path)
+        if not operations:
+            return
+        names = ", ".join(map(printable, operations))
+        if self._options.refuse_file_operations:
+            raise status.failed_precondition(
+                f"The SavedModel has operations that touch files, which are refused: {names}"
+            )
+        logger.warning(
+            "The SavedModel in %s has operations that touch files: %s", printable(str(path)), names
+        )
+
     def _drain(self, grace_seconds: float) -> None:
-        if self._health:
-            self._health.enter_graceful_shutdown()  # for good, whatever the updates say meanwhile
         if self._grpc_server:
             grpc_stopped = self._grpc_server.stop(grace_seconds)
         if self._rest_server:
@@ -166,7 +209,7 @@ class ModelServer:
         if self._grpc_server:
             grpc_stopped.wait()
 
-    def _start_grpc(self) -> None:
+    def _bind(self) -> None:
         options = self._options
         # The threads are for what runs no graph; there are only as many as were needed at a time.
         server = grpc.server(
@@ -176,42 +219,57 @@ class ModelServer:
                 ("grpc.max_send_message_length", -1),
                 # Otherwise a second server on the same port would silently take half the requests.
                 ("grpc.so_reuseport", 0),
+                ("grpc.server_handshake_timeout_ms", math.ceil(options.read_seconds * 1000)),
             ],
         )
-        inference = grpc_services.add_services(server, self.service)
-        if options.health_service:
-            self._health = grpc_services.add_health(server)
-            grpc_services.set_health(self._health, self.models.all_available())
-            threading.Thread(target=self._update_health, name="health", daemon=True).start()
+        self._inference = grpc_services.add_services(server, self.service, options.read_seconds)
+        self._grpc_server = server
         if options.port is not None:
             address = f"{options.host}:{options.port}"
             try:
                 if options.ssl:
-                    self.port = server.add_secure_port(address, _credentials(options.ssl))
+                    credentials = tls.grpc_credentials(options.ssl)
+                    self.port = server.add_secure_port(address, credentials)
                 else:
                     self.port = server.add_insecure_port(address)
             except RuntimeError as error:
                 suspects = "port taken, or a certificate broken" if options.ssl else "port taken"
                 raise ValueError(f"Cannot listen on {address}: is the {suspects}?") from error
-            logger.info("Running gRPC ModelServer at %s:%d ...", options.host, self.port)
         if options.grpc_socket_path:
             server.add_insecure_port(f"unix:{options.grpc_socket_path}")
+        if options.rest_api_port is not None:
+            self._rest_sockets = bound_sockets(options.host, options.rest_api_port)
+            self.rest_api_port = self._rest_sockets[0].getsockname()[1]
+
+    def _answer(self) -> None:
+        options = self._options
+        if options.health_service:
+            self._health = grpc_services.add_health(self._grpc_server)
+            grpc_services.set_health(self._health, self.models.all_available())
+            threading.Thread(target=self._update_health, name="health", daemon=True).start()
+        self._grpc_server.start()
+        self._inference.start()
+        if options.port is not None:
+            logger.info("Running gRPC ModelServer at %s:%d ...", options.host, self.port)
+        if options.grpc_socket_path:
             logger.info("Running gRPC ModelServer at UNIX socket %s ...", options.grpc_socket_path)
-        server.start()
-        inference.start()
-        self._grpc_server, self._inference = server, inference
+        if options.rest_api_port is not None:
+            self._on_loop(self._start_rest())
+            logger.info("Exporting HTTP/REST API at:%s:%d ...", options.host, self.rest_api_port)
 
     async def _start_rest(self) -> None:
         options = self._options
         self._rest_server = RestServer(
             self.service,
+            dataclasses.replace(options.rest_access, host=options.host),
             options.rest_api_timeout_seconds,
+            options.read_seconds,
             options.max_message_bytes,
             options.max_inflight_requests,
             options.prometheus_path,
         )
-        self.rest_api_port = await self._rest_server.start(options.host, options.rest_api_port)
-        logger.info("Exporting HTTP/REST API at:%s:%d ...", options.host, self.rest_api_port)
+        context = tls.http_context(options.rest_ssl) if options.rest_ssl else None
+        await self._rest_server.start(self._rest_sockets, context)
 
     def _update_health(self) -> None:
         while not self._stopping.wait(_HEALTH_SECONDS):
@@ -244,12 +302,11 @@ def _session_config(options: ServerOptions) -> tf.compat.v1.ConfigProto:
     return session_config
 
 
-def _credentials(ssl: config.SSLConfig) -> grpc.ServerCredentials:
-    return grpc.ssl_server_credentials(
-        [(ssl.server_key.encode(), ssl.server_cert.encode())],
-        root_certificates=ssl.custom_ca.encode() or None,
-        require_client_auth=ssl.client_verify,
-    )
+def _reload_policy(options: ServerOptions) -> ReloadPolicy:
+    allowed = options.allow_reload
+    if allowed is None:
+        allowed = options.port is None or is_loopback(options.host)
+    return ReloadPolicy(allowed, options.reload_base_paths)
 
 
 def watch_config_file(
@@ -298,6 +355,17 @@ def define_flags(values: flags.FlagValues) -> None:
     integer("rest_api_port", 0, "Port for REST; 0: none.")
     integer("rest_api_timeout_in_ms", 30_000, "Bound of a REST request.")
     text("ssl_config_file", "", "Text SSLConfig: TLS, and client certificates, on gRPC.")
+    text("rest_api_ssl_config_file", "", "The same on REST; it may be the same file.")
+    switch("allow_plain_rest_api", False, "REST without TLS beside client certificates on gRPC.")
+
+    # Whom to serve.
+    several = functools.partial(flags.DEFINE_list, flag_values=values)
+    several("rest_api_allowed_hosts", [], "Names by which REST may be reached.")
+    several("rest_api_allowed_origins", [], "Pages from elsewhere that may ask over REST.")
+    switch("rest_api_require_json", False, "POST has to say that it is application/json.")
+    switch("allow_reload", None, "Answer HandleReloadConfigRequest; by default on loopback alone.")
+    several("reload_base_paths", [], "Folders in which models named by it have to lie.")
+    switch("refuse_file_operations", False, "Load no SavedModel whose graph touches files.")
 
     # How to serve.
     switch("enable_batching", False, "Run concurrent requests together.")
@@ -311,7 +379,9 @@ def define_flags(values: flags.FlagValues) -> None:
     number("session_idle_seconds", 300, "End sessions that nobody used for so long; 0: never.")
     integer("max_sessions", 500, "More sessions at a time than this are refused.")
     integer("max_session_bytes", 2**30, "What the states of all sessions may take together.")
+    number("read_seconds", 30, "How long a request's headers and body may take to come.")
     number("drain_seconds", 30, "How long SIGTERM waits for requests under way.")
+    number("linger_seconds", 1, "How long, before that, new requests still are answered.")
 
 
 def options_from_flags(values: flags.FlagValues) -> ServerOptions:
@@ -343,7 +413,19 @@ def options_from_flags(values: flags.FlagValues) -> ServerOptions:
         ).prometheus_config
         if prometheus.enable:
             prometheus_path = prometheus.path or config.PROMETHEUS_PATH
-    ssl = config.read(values.ssl_config_file, config.SSLConfig) if values.ssl_config_file else None
+    ssl, rest_ssl = (
+        config.read(path, config.SSLConfig) if path else None
+        for path in (values.ssl_config_file, values.rest_api_ssl_config_file)
+    )
+    if rest_ssl and not values.rest_api_port:
+        raise ValueError("--rest_api_ssl_config_file is set without --rest_api_port.")
+    is_rest_plain = values.rest_api_port and not rest_ssl
+    if ssl and ssl.client_verify and is_rest_plain and not values.allow_plain_rest_api:
+        raise ValueError(
+            f"{values.ssl_config_file} asks clients for certificates, but anybody could ask over "
+            f"REST on port {values.rest_api_port}: add --rest_api_ssl_config_file, or "
+            "--allow_plain_rest_api if that is meant."
+        )
     return ServerOptions(
         models=model_config,
         host=values.host,
@@ -366,6 +448,16 @@ def options_from_flags(values: flags.FlagValues) -> ServerOptions:
         prometheus_path=prometheus_path,
         health_service=values.enable_grpc_healthcheck_service,
         rest_api_timeout_seconds=values.rest_api_timeout_in_ms / 1000,
+        read_seconds=values.read_seconds,
+        rest_ssl=rest_ssl,
+        rest_access=Access(
+            allowed_hosts=tuple(values.rest_api_allowed_hosts),
+            allowed_origins=tuple(values.rest_api_allowed_origins),
+            requires_json=values.rest_api_require_json,
+        ),
+        allow_reload=values.allow_reload,
+        reload_base_paths=tuple(values.reload_base_paths),
+        refuse_file_operations=values.refuse_file_operations,
         max_message_bytes=values.max_message_bytes,
         max_inflight_requests=values.max_inflight_requests,
         tensorflow_inter_op_parallelism=values.tensorflow_inter_op_parallelism,
@@ -382,9 +474,11 @@ def main(argv: list[str]) -> None:
     gc.collect()
     gc.freeze()
     values = flags.FLAGS
-    stopping = threading.Event()
-    for signal_number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(signal_number, lambda *_: stopping.set())
+    stopping, linger_seconds = threading.Event(), 0.0
+    for signal_number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # What nohup has a process ignore, it goes on ignoring.
+        if signal_number != signal.SIGHUP or signal.getsignal(signal_number) != signal.SIG_IGN:
+            signal.signal(signal_number, lambda *_: stopping.set())
     server = None
     try:
         server = ModelServer(options_from_flags(values))
@@ -401,12 +495,13 @@ def main(argv: list[str]) -> None:
                 daemon=True,
             ).start()
         stopping.wait()
-        logger.info("Stopping: no new requests, %g s for those under way.", values.drain_seconds)
+        logger.info("Stopping: %g s for requests under way.", values.drain_seconds)
+        linger_seconds = values.linger_seconds
     except (ValueError, status.ServingError) as error:
         sys.exit(f"Failed to start server. Error: {error}")
     finally:
         if server:
-            server.stop(values.drain_seconds)
+            server.stop(values.drain_seconds, linger_seconds)
 
 
 if __name__ == "__main__":

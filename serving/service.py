@@ -26,6 +26,7 @@ from keras_stackrnn.serving.batching import BatchingRunner, DirectRunner
 from keras_stackrnn.serving.metrics import Metrics
 from keras_stackrnn.serving.models import ModelManager
 from keras_stackrnn.serving.printable import printable
+from keras_stackrnn.serving.reload_policy import ReloadPolicy
 from keras_stackrnn.serving.stateful import StatefulPredict
 
 logger = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ class Service:
         metrics: where requests are counted.
         max_inflight_requests: inference requests beyond this number are refused.
         max_tensor_bytes: tensors beyond this size are refused.
+        reload_policy: what clients may change.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Service:
         metrics: Metrics,
         max_inflight_requests: int,
         max_tensor_bytes: int,
+        reload_policy: ReloadPolicy,
     ):
         self.models = models
         self.stateful = stateful
@@ -76,6 +79,7 @@ class Service:
         self._runner = runner
         self._max_inflight_requests = max_inflight_requests
         self._max_tensor_bytes = max_tensor_bytes
+        self._reload_policy = reload_policy
         self._inflight = 0
         self._counting = threading.Lock()
 
@@ -145,6 +149,7 @@ class Service:
     def handle_reload_config_request(
         self, request: model_management_pb2.ReloadConfigRequest
     ) -> model_management_pb2.ReloadConfigResponse:
+        self._reload_policy.check(request.config)
         self.models.reload(request.config)
         response = model_management_pb2.ReloadConfigResponse()
         response.status.SetInParent()

@@ -2,33 +2,36 @@
 
 import concurrent.futures
 import contextlib
+import sys
 import threading
 import time
+import types
 
 import grpc
 import pytest
 
-from keras_stackrnn.serving import status
+from keras_stackrnn.serving import deferred_methods, later_methods, status
 from keras_stackrnn.serving.deferred_methods import DeferredMethods
+from keras_stackrnn.serving.threaded_methods import ThreadedMethods
 
 Code = grpc.StatusCode
 PATIENCE_SECONDS = 30
 
 
 class Desk:
-    """A server with a deferred method, whose requests lie there until somebody answers them."""
+    """A server with a method that answers later: requests lie there until somebody answers them."""
 
-    def __init__(self, **options):
+    def __init__(self, kind=DeferredMethods, threads=1, **options):
         self.asked: list[tuple[bytes, float | None, concurrent.futures.Future]] = []
         self._came = threading.Condition()
         self.server = grpc.server(
-            concurrent.futures.ThreadPoolExecutor(1),
+            concurrent.futures.ThreadPoolExecutor(threads),
             options=[(f"grpc.{name}", value) for name, value in options.items()],
         )
         at_once = grpc.unary_unary_rpc_method_handler(lambda request, context: request)
         handler = grpc.method_handlers_generic_handler("test.Desk", {"AtOnce": at_once})
         self.server.add_generic_rpc_handlers((handler,))
-        self._methods = DeferredMethods(self.server, {"/test.Desk/Later": self._ask})
+        self._methods = kind(self.server, {"/test.Desk/Later": self._ask})
         port = self.server.add_insecure_port("127.0.0.1:0")
         self.server.start()
         self._methods.start()
@@ -59,9 +62,11 @@ def was_cancelled(answer: concurrent.futures.Future) -> bool:
     return ended.wait(PATIENCE_SECONDS) and answer.cancelled()
 
 
-@pytest.fixture
-def desk():
-    with contextlib.closing(Desk()) as opened:
+@pytest.fixture(params=[DeferredMethods, ThreadedMethods])
+def desk(request):
+    # Threads are for as many calls as any of the tests has under way.
+    threads = 450 if request.param is ThreadedMethods else 1
+    with contextlib.closing(Desk(request.param, threads)) as opened:
         yield opened
 
 
@@ -164,3 +169,42 @@ def test_closing_while_calls_are_still_cancelled():
             calls = [desk.later.future(b"") for _ in range(30)]
             desk.wait_for(30)
         assert all(call.code() in (Code.CANCELLED, Code.UNAVAILABLE) for call in calls)
+
+
+@pytest.fixture
+def anew():
+    """The choice is made once in a process: a test that changes what it depends on has its own."""
+    later_methods._is_deferring_possible.cache_clear()
+    yield
+    later_methods._is_deferring_possible.cache_clear()
+
+
+def chosen() -> object:
+    with contextlib.closing(Desk(lambda *added: later_methods.add_later_methods(*added, 1.0))) as d:
+        call = d.later.future(b"who")
+        d.wait_for(1)
+        d.asked[0][2].set_result(b"me")
+        assert call.result(PATIENCE_SECONDS) == b"me"
+        return type(d._methods)
+
+
+def test_what_is_fast_is_chosen_where_it_works(anew, caplog):
+    assert chosen() is DeferredMethods
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "name", ["CompletionQueue", "ReceiveMessageOperation", "SendStatusFromServerOperation"]
+)
+def test_threads_are_chosen_where_private_names_are_gone(anew, monkeypatch, caplog, name):
+    names = {each: value for each, value in vars(deferred_methods.cygrpc).items() if each != name}
+    monkeypatch.setattr(deferred_methods, "cygrpc", types.SimpleNamespace(**names))
+    monkeypatch.setattr(later_methods, "_PROBE_SECONDS", 1.0)
+    assert chosen() is ThreadedMethods
+    assert "threads are used" in caplog.text
+
+
+def test_threads_are_chosen_where_there_is_no_such_module(anew, monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "keras_stackrnn.serving.deferred_methods", None)
+    assert chosen() is ThreadedMethods
+    assert "threads are used" in caplog.text

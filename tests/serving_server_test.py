@@ -655,6 +655,33 @@ def test_the_command_line_reloads_its_file_and_drains_on_sigterm(exported, base,
         assert process.wait(PATIENCE_SECONDS) == 0
 
 
+def test_a_hangup_lets_live_connections_ask_until_it_is_over(exported, base):
+    install(exported[1], base, 1)
+    port = _free_port()
+    with (
+        _process(
+            "--model_name=m",
+            f"--model_base_path={base}",
+            "--port=0",
+            f"--rest_api_port={port}",
+            "--linger_seconds=2",
+        ) as process,
+        requests.Session() as session,
+    ):
+        url = f"http://127.0.0.1:{port}/v1/models/m"
+
+        def is_up() -> bool:
+            try:
+                return session.get(url, timeout=PATIENCE_SECONDS).ok
+            except requests.ConnectionError:
+                return False
+
+        wait_until(is_up)
+        process.send_signal(signal.SIGHUP)
+        wait_until(lambda: session.get(url, timeout=30).headers.get("Connection") == "close")
+        assert process.wait(PATIENCE_SECONDS) == 0
+
+
 def test_a_taken_port_is_one_sentence(exported, base):
     install(exported[1], base, 1)
     with (
