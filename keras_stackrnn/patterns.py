@@ -35,4 +35,5 @@ def get(name: str) -> Pattern:
 
 def names() -> tuple[str, ...]:
     """The names of all patterns, in alphabetical order."""
-    return tuple(name for name in tasks.names(Pattern.form) if tasks.get(name).flows)
+    outside_suites = (name for name in tasks.names(Pattern.form) if "/" not in name)
+    return tuple(name for name in outside_suites if tasks.get(name).flows)

@@ -66,8 +66,7 @@ def test_brackets_are_counted_and_come_in_order(nesting):
     expected = [all_nested(nesting, length) for length in lengths]
     assert [nesting.number(length) for length in lengths] == [len(each) for each in expected]
     assert nesting.number(7) == 0
-    expected = list(itertools.chain.from_iterable(expected))
-    assert list(itertools.islice(nesting.in_order(), len(expected))) == expected
+    assert [list(nesting.in_order(length)) for length in lengths] == expected
 
 
 @pytest.mark.parametrize("nesting", NESTINGS)

@@ -15,6 +15,7 @@ from keras_stackrnn.tasks import (  # noqa: F401 they register
     flare,
     memorization,
     reversal,
+    small,
 )
 from keras_stackrnn.tasks.draws import VERSION, Draw, Draws, draw_key
 from keras_stackrnn.tasks.next_symbol import next_symbol

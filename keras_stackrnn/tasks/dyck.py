@@ -7,7 +7,7 @@ DuSell and Chiang: strings of up to 80 symbols to learn from, and of 40 to 100 f
 import functools
 
 from keras_stackrnn.tasks import registry
-from keras_stackrnn.tasks.marked import MARK, MarkedLanguage, marked_language
+from keras_stackrnn.tasks.marked import MARK, MarkedLanguage
 from keras_stackrnn.tasks.nesting import Nesting
 
 TRAIN_SIZES = range(1, 41)
@@ -19,7 +19,7 @@ def dyck(kinds: int, depth: int | None = None) -> MarkedLanguage:
     """The language of so many kinds of brackets, of which only so many may be open at once."""
     language = Nesting(kinds, depth)
     first, last = language.alphabet[:2], language.alphabet[-2:]
-    return marked_language(
+    return MarkedLanguage.of(
         f"dyck_{kinds}" if depth is None else f"dyck_{kinds}_{depth}",
         language.alphabet,
         draw=lambda pairs, keys: language.of_length(2 * pairs, keys),

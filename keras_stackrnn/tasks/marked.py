@@ -25,6 +25,58 @@ class MarkedLanguage(Pattern):
 
     known: Callable[[Strings], np.ndarray] | None = None
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        symbols: str,
+        draw: Callable[[np.ndarray, np.ndarray], Strings],
+        known: Callable[[Strings], np.ndarray] | None = None,
+        valid_next: Callable[[Strings], np.ndarray] | None = None,
+        nats: Callable[[Strings], np.ndarray] | None = None,
+        **properties,
+    ) -> "MarkedLanguage":
+        """A language as a task.
+
+        Args:
+            name: The task's name.
+            symbols: The symbols of the strings.
+            draw: Function of sizes and keys that gives a string for each.
+            known: See `MarkedLanguage`; by default nothing can be predicted for sure.
+            valid_next: Function of `Strings` that gives which symbols may come after each number of
+                symbols read, the mark last: bool [N, longest + 1, symbols + 1].
+            nats: Function of `Strings` that gives -log of their probabilities, given their sizes.
+            **properties: Further properties of a `Pattern`.
+        """
+        known = known or _nothing
+        mark = len(symbols)
+
+        def generate_batch(sizes: np.ndarray, keys: np.ndarray) -> Batch:
+            return _between(mark, draw(sizes, keys), known)
+
+        def generate(size: int, draw: Draw) -> tuple[str, ...]:
+            batch = generate_batch(np.array([size]), np.array([draw.key], np.uint64))
+            text = "".join((symbols + MARK)[token] for token in batch.tokens)
+            turns = np.flatnonzero(np.diff(batch.deterministic.astype(np.int8))) + 1
+            bounds = [0, *turns.tolist(), len(text)]
+            return tuple(text[start:end] for start, end in itertools.pairwise(bounds))
+
+        return cls(
+            name=name,
+            alphabet=symbols + MARK,
+            generate=generate,
+            generate_batch=generate_batch,
+            flows=False,
+            known=known,
+            valid_symbols=valid_next and (lambda rows: valid_next(between_marks(rows))),
+            nats=nats and (lambda rows: nats(between_marks(rows))),
+            **properties,
+        )
+
+    def rows_of_strings(self, strings: Strings) -> Rows:
+        """Rows of strings that are given without their marks."""
+        return self._rows_of(_between(len(self.alphabet) - 1, strings, self.known))
+
     def parse(self, text: str) -> list[Sequence]:
         tokens = self.encode(text)
         mark = len(self.alphabet) - 1
@@ -45,57 +97,14 @@ class MarkedLanguage(Pattern):
         return sequences
 
 
-def marked_language(
-    name: str,
-    symbols: str,
-    draw: Callable[[np.ndarray, np.ndarray], Strings],
-    known: Callable[[Strings], np.ndarray] | None = None,
-    valid_next: Callable[[Strings], np.ndarray] | None = None,
-    nats: Callable[[Strings], np.ndarray] | None = None,
-    **properties,
-) -> MarkedLanguage:
-    """A language as a task.
-
-    Args:
-        name: The task's name.
-        symbols: The symbols of the strings.
-        draw: Function of sizes and keys that gives a string for each.
-        known: See `MarkedLanguage`; by default nothing can be predicted for sure.
-        valid_next: Function of `Strings` that gives which symbols may come after each number of
-            symbols read, the mark last: bool [N, longest + 1, symbols + 1].
-        nats: Function of `Strings` that gives -log of their probabilities, given their sizes.
-        **properties: Further properties of a `Pattern`.
-    """
-    known = known or _nothing
-    mark = len(symbols)
-
-    def generate_batch(sizes: np.ndarray, keys: np.ndarray) -> Batch:
-        strings = draw(sizes, keys)
-        tokens = np.pad(strings.tokens, ((0, 0), (1, 1)))
-        rows, ends = np.arange(len(tokens)), strings.lengths + 1
-        tokens[:, 0] = tokens[rows, ends] = mark
-        marked = Strings(tokens, ends + 1)
-        predictable = np.pad(known(strings), ((0, 0), (1, 0)))
-        return Batch(tokens[marked.written], predictable[marked.written], marked.lengths)
-
-    def generate(size: int, draw: Draw) -> tuple[str, ...]:
-        batch = generate_batch(np.array([size]), np.array([draw.key], np.uint64))
-        text = "".join((symbols + MARK)[token] for token in batch.tokens)
-        turns = np.flatnonzero(np.diff(batch.deterministic.astype(np.int8))) + 1
-        bounds = [0, *turns.tolist(), len(text)]
-        return tuple(text[start:end] for start, end in itertools.pairwise(bounds))
-
-    return MarkedLanguage(
-        name=name,
-        alphabet=symbols + MARK,
-        generate=generate,
-        generate_batch=generate_batch,
-        flows=False,
-        known=known,
-        valid_symbols=valid_next and (lambda rows: valid_next(between_marks(rows))),
-        nats=nats and (lambda rows: nats(between_marks(rows))),
-        **properties,
-    )
+def _between(mark: int, strings: Strings, known: Callable[[Strings], np.ndarray]) -> Batch:
+    """The strings with a mark before and behind each, and what of them can be predicted."""
+    tokens = np.pad(strings.tokens, ((0, 0), (1, 1)))
+    rows, ends = np.arange(len(tokens)), strings.lengths + 1
+    tokens[:, 0] = tokens[rows, ends] = mark
+    marked = Strings(tokens, ends + 1)
+    predictable = np.pad(known(strings), ((0, 0), (1, 0)))
+    return Batch(tokens[marked.written], predictable[marked.written], marked.lengths)
 
 
 def between_marks(rows: Rows) -> Strings:

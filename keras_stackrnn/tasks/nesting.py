@@ -128,12 +128,9 @@ class Nesting:
             shapes = _ways_down(self.depth, _power_of_two(length))[length][0]
         return shapes * self.kinds**pairs
 
-    def in_order(self) -> Iterator[str]:
-        """All strings without end: by length, those of a length in the alphabet's order."""
-        length = 0
-        while True:
-            yield from self._completions("", "", length)
-            length += 2
+    def in_order(self, length: int) -> Iterator[str]:
+        """All strings of a length in the alphabet's order."""
+        return self._completions("", "", length)
 
     def _completions(self, text: str, closing: str, left: int) -> Iterator[str]:
         if not left:

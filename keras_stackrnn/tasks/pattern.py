@@ -124,9 +124,9 @@ class Pattern(Task):
             raise ValueError(
                 f"The alphabet of {self.name!r} must be distinct characters, got {self.alphabet!r}."
             )
-        if self.smallest_n < 1:
+        if self.smallest_n < 0:
             raise ValueError(
-                f"The smallest n of {self.name!r} must be 1 or more, got {self.smallest_n}."
+                f"The smallest n of {self.name!r} must be 0 or more, got {self.smallest_n}."
             )
 
         for name, largest in (
@@ -165,7 +165,9 @@ class Pattern(Task):
         return len(self.sample(size, "train", 0).text)
 
     def rows(self, sizes, keys, limits=None) -> Rows:
-        batch = self.batch(np.asarray(sizes), keys, limits)
+        return self._rows_of(self.batch(np.asarray(sizes), keys, limits))
+
+    def _rows_of(self, batch: Batch) -> Rows:
         read = padded(batch.tokens, batch.lengths)
         known = padded(batch.deterministic, batch.lengths)
         # The last symbol is only ever a target, unless it tells the next sequence's first.

@@ -1,12 +1,13 @@
 """Every task by its name."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from keras_stackrnn.tasks.task import Task
 
 _tasks: dict[str, Task] = {}
 _families: dict[str, tuple[Callable[..., Task], int]] = {}
+_listed: dict[str, str | None] = {}
 
 
 def add(task: Task) -> Task:
@@ -18,10 +19,25 @@ def add(task: Task) -> Task:
     return task
 
 
-def add_family(name: str, make: Callable[..., Task], most_numbers: int = 1) -> None:
-    """Makes `make(k)` known as `<name>_<k>` for every whole number k, and `make(k, m)` as
-    `<name>_<k>_<m>` where there may be two numbers."""
+def add_family(
+    name: str,
+    make: Callable[..., Task],
+    most_numbers: int = 1,
+    listed: Iterable[str] = (),
+    form: str | None = None,
+) -> None:
+    """Makes `make(k)` known as `<name>_<k>` for every whole number k.
+
+    Args:
+        name: The family's name.
+        make: Makes a task of the numbers in its name.
+        most_numbers: How many numbers, each after a `_`, a name may have.
+        listed: Names of the family that are listed beside the other tasks; they are not made until
+            they are asked for.
+        form: The form of those.
+    """
     _families[name] = make, most_numbers
+    _listed.update(dict.fromkeys(listed, form))
 
 
 def get(name: str) -> Task:
@@ -39,7 +55,8 @@ def get(name: str) -> Task:
 
 def names(form: str | None = None) -> tuple[str, ...]:
     """The names of all tasks, or of those of a form, in alphabetical order."""
-    return tuple(sorted(n for n, task in _tasks.items() if form in (None, task.form)))
+    forms = {**_listed, **{name: task.form for name, task in _tasks.items()}}
+    return tuple(sorted(name for name, its_form in forms.items() if form in (None, its_form)))
 
 
 def _origin(task: Task) -> tuple[str, str]:

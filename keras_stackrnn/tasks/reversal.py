@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from keras_stackrnn.tasks import registry
-from keras_stackrnn.tasks.marked import marked_language
+from keras_stackrnn.tasks.marked import MarkedLanguage
 from keras_stackrnn.tasks.strings import (
     Strings,
     backwards,
@@ -33,7 +33,7 @@ def twice(word: Strings, second: Strings, middle: int) -> Strings:
 def _add(name: str, form: Callable[[Strings], Strings], symbols: str, **properties) -> None:
     middles = len(symbols) - len(SYMBOLS)
     registry.add(
-        marked_language(
+        MarkedLanguage.of(
             name,
             symbols,
             draw=lambda sizes, keys: form(random_strings(keys, sizes, len(SYMBOLS))),

@@ -1,0 +1,127 @@
+"""Small languages as tasks: `small/<language>_<strings>`, and of another seed with `_<seed>`."""
+
+import collections
+import dataclasses
+import functools
+
+import numpy as np
+
+from keras_stackrnn.tasks.draws import scale, words
+from keras_stackrnn.tasks.marked import MARK, MarkedLanguage
+from keras_stackrnn.tasks.pattern import Sequence
+from keras_stackrnn.tasks.rows import Rows, padded
+from keras_stackrnn.tasks.small.language import SmallLanguage
+from keras_stackrnn.tasks.strings import Strings
+
+# Of the strings that were drawn but once, one in so many is not trained on.
+_HELD_OUT = 3
+
+
+class FiniteSet:
+    """Strings by their size, to be drawn from as often as they are in the set."""
+
+    def __init__(self, language: SmallLanguage, texts: list[str]):
+        self.texts = sorted(texts, key=language.size)
+        self.sizes = np.array([language.size(text) for text in self.texts])
+        self._strings = encoded(language.symbols, self.texts)
+
+    def draw(self, sizes: np.ndarray, keys: np.ndarray) -> Strings:
+        """A string of each size; where there is none, of the largest size below, or the least."""
+        sizes = self.sizes[np.maximum(np.searchsorted(self.sizes, sizes, side="right") - 1, 0)]
+        first = np.searchsorted(self.sizes, sizes)
+        number = np.searchsorted(self.sizes, sizes, side="right") - first
+        chosen = first + scale(words(keys, 0), number)
+        return Strings(self._strings.tokens[chosen], self._strings.lengths[chosen])
+
+    def draw_sizes(self, numbers: np.ndarray, largest: np.ndarray | int) -> np.ndarray:
+        """The size of a random string that is not above the largest size."""
+        below = np.maximum(np.searchsorted(self.sizes, largest, side="right"), 1)
+        return self.sizes[scale(numbers, below)]
+
+    def of_size(self, size: int) -> list[str]:
+        """The strings of a size."""
+        first, last = np.searchsorted(self.sizes, [size, size + 1])
+        return self.texts[first:last]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SmallTask(MarkedLanguage):
+    """A finite set of strings to learn a language from.
+
+    Some are held out: the longest, and of those that were drawn but once every third. They are
+    validated on, beside the others, but never trained on, so that a search can tell what has
+    understood from what has learned by heart.
+
+    Args:
+        language: The language.
+        strings: The strings of the set, as they were drawn.
+        trained: Those of them that are trained on.
+    """
+
+    language: SmallLanguage | None = None
+    strings: tuple[str, ...] = ()
+    trained: FiniteSet | None = None
+
+    def draw_sizes(self, numbers, largest):
+        return self.trained.draw_sizes(numbers, largest)
+
+    def samples(self, split: str, size: int, count: int, first: int = 0) -> Rows:
+        self.check_split(split)
+        self.check_size(size)
+        texts = self.texts(split, size)[first : first + count]
+        return self.rows_of_strings(encoded(self.language.symbols, texts))
+
+    def sample(self, n: int, split: str, index: int) -> Sequence:
+        """String number `index` of a size in a split, counted from the first again at the end."""
+        self.check_split(split)
+        self.check_size(n)
+        texts = self.texts(split, n)
+        if not texts:
+            raise ValueError(f"{self.name!r} has no string of size {n} in its {split} split.")
+        return self.parse(f"{MARK}{texts[index % len(texts)]}{MARK}")[0]
+
+    def texts(self, split: str, size: int) -> list[str]:
+        """The strings of a size in a split."""
+        if split == "test":
+            return list(self.language.test(size))
+        if split == "train":
+            return self.trained.of_size(size)
+        return sorted({text for text in self.strings if self.language.size(text) == size})
+
+
+@functools.cache
+def small_task(language: SmallLanguage, count: int, seed: int = 0) -> SmallTask:
+    """The task of learning a language from so many strings."""
+    strings = language.training(count, seed)
+    numbers = collections.Counter(sorted(strings, key=lambda text: (-len(text), text)))
+    longest, *others = numbers
+    held_out = {longest, *[text for text in others if numbers[text] == 1][::_HELD_OUT]}
+    trained = FiniteSet(language, [text for text in strings if text not in held_out])
+    if not trained.texts:
+        raise ValueError(f"There is too little to learn from in {count} strings.")
+    sizes = [language.size(text) for text in strings]
+    return SmallTask.of(
+        f"small/{language.name}_{count}" + (f"_{seed}" if seed else ""),
+        language.symbols,
+        draw=trained.draw,
+        known=language.known,
+        valid_next=language.valid_next,
+        smallest_n=language.smallest,
+        train_sizes=range(language.smallest, max(sizes) + 1),
+        test_sizes=range(language.smallest, max(language.test_numbers) + 1),
+        longest=lambda size: language.longest(size) + 2,
+        n_means=language.size_means,
+        example=", ".join(f"{MARK}{text}{MARK}" for text in strings[:5]),
+        language=language,
+        strings=tuple(strings),
+        trained=trained,
+    )
+
+
+def encoded(symbols: str, texts: list[str]) -> Strings:
+    """Texts as token ids."""
+    lengths = np.array([len(text) for text in texts], np.int64)
+    ids = np.zeros(128, np.int32)
+    ids[[ord(symbol) for symbol in symbols]] = np.arange(len(symbols))
+    flat = ids[np.frombuffer("".join(texts).encode("ascii"), np.uint8)]
+    return Strings(padded(flat, lengths), lengths)
