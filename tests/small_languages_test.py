@@ -179,6 +179,15 @@ def expected_scores(name, text):
 
 
 @pytest.mark.parametrize("name", FIRST)
+def test_the_example_is_a_string_with_its_scored_symbols_in_brackets(name):
+    task = tasks.get(f"small/{name}_100")
+    text = task.example if name.startswith("dyck") else task.example.translate({91: "", 93: ""})
+    (sequence,) = task.parse(text)
+    assert sequence.marked() == task.example
+    assert is_member(name, text.strip("#"))
+
+
+@pytest.mark.parametrize("name", FIRST)
 def test_the_authors_steps_are_scored(name):
     task = tasks.get(f"small/{name}_250")
     for size in task.test_sizes[:5]:

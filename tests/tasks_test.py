@@ -102,6 +102,15 @@ def test_a_pattern_whose_end_tells_the_next_first_symbol_asks_for_it():
 
 
 @pytest.mark.parametrize("name", tasks.names())
+def test_lines_are_written_as_the_example_is(name):
+    task = tasks.get(name)
+    line, *_ = task.lines(task.samples("train", task.train_sizes[2], 1))
+    marks = set(line) - set("".join([*task.inputs, *task.outputs]))
+    assert marks <= set(task.example) | set("[]")
+    assert (" -> " in line) == (" -> " in task.example)
+
+
+@pytest.mark.parametrize("name", tasks.names())
 def test_rows_follow_from_size_and_key_alone(name):
     task = tasks.get(name).for_search()
     sizes = np.array([task.train_sizes[-1], task.train_sizes[0], task.train_sizes[1]])

@@ -183,6 +183,17 @@ class Pattern(Task):
         longest = int(lengths.max(initial=0))
         return Rows(read, targets, asked, scored & asked, lengths).to_length(longest)
 
+    def lines(self, rows: Rows) -> list[str]:
+        last_is_of_next = self.next_first_is_deterministic
+        lines = []
+        for tokens, targets, _, scored, length in zip(*rows, strict=True):
+            symbols = [tokens[0], *targets[: length - last_is_of_next]]
+            known = [False, *scored[: length - last_is_of_next]]
+            # Where several symbols may come, being scored does not mean that one can be predicted.
+            deterministic = np.array(known) & (self.valid_symbols is None)
+            lines.append(Sequence(self.decode(symbols), symbols, deterministic).marked())
+        return lines
+
     def valid_next(self, rows: Rows) -> np.ndarray | None:
         return None if self.valid_symbols is None else self.valid_symbols(rows)
 

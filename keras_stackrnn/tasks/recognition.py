@@ -117,6 +117,14 @@ class Recognition(Task):
         targets = np.where(asked, np.asarray(strings.labels)[:, None], 0).astype(np.int32)
         return Rows(tokens, targets, asked, asked.copy(), lengths + 1)
 
+    def lines(self, rows: Rows) -> list[str]:
+        ends = rows.lengths - 1
+        labels = rows.targets[np.arange(len(ends)), ends]
+        return [
+            f"{self.inputs.decode(tokens[:end])} {self.labels[label]}".lstrip()
+            for tokens, end, label in zip(rows.tokens, ends, labels, strict=True)
+        ]
+
     def of_model(self) -> dict:
         return {**super().of_model(), "labels": list(self.labels)}
 

@@ -48,6 +48,8 @@ class Task(abc.ABC):
     form: ClassVar[str]
     marks: ClassVar[tuple[str, ...]] = ()
     scores: ClassVar[tuple[str, ...]] = ("sequences", "symbols")
+    # How many sequences of each size the test has.
+    test_sequences: ClassVar[int] = 200
     # What else than the size can be held small, so that easy sequences can be learned first.
     limit_means: str | None = None
     _refuses_the_test = False
@@ -87,6 +89,10 @@ class Task(abc.ABC):
         indices = range(first, first + count)
         keys = [draw_key(self.name, split, size, index) for index in indices]
         return self.rows(np.full(count, size), np.array(keys, np.uint64))
+
+    @abc.abstractmethod
+    def lines(self, rows: Rows) -> list[str]:
+        """Each row in a line, as people read it, in the way of `example`."""
 
     def draw_sizes(self, numbers: np.ndarray, largest: np.ndarray | int) -> np.ndarray:
         """A size up to `largest` for each random number (uint64 of any shape), all as likely."""

@@ -161,6 +161,14 @@ class Transduction(Task):
         scored = asked & (place < (begin + counted)[:, None])
         return Rows(tokens, targets, asked, scored, total)
 
+    def lines(self, rows: Rows) -> list[str]:
+        lines = []
+        for tokens, targets, asked, _, length in zip(*rows, strict=True):
+            answer = self.outputs.decode(targets[:length][asked[:length]])
+            read = tokens[:length][tokens[:length] < len(self.inputs)]
+            lines.append(f"{self.inputs.decode(read)} -> {answer}")
+        return lines
+
     def of_model(self) -> dict:
         return {
             **super().of_model(),

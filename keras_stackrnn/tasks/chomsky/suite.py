@@ -25,6 +25,7 @@ class ChomskyTask(Transduction):
     """A task of the suite, scored by symbols."""
 
     scores: ClassVar[tuple[str, ...]] = ("symbols", "sequences")
+    test_sequences: ClassVar[int] = TEST_SEQUENCES
 
 
 def chomsky(inputs: str, outputs: str, **properties) -> Callable:

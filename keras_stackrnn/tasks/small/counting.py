@@ -67,9 +67,19 @@ def _parts(size: int) -> range:
 _OF_A = "number of a's"
 
 LANGUAGES = (
-    _language("anbn", "ab", "b", lambda n: (n, n), _one, size_means=_OF_A),
-    _language("anbncn", "abc", "b", lambda n: (n, n, n), _one, size_means=_OF_A),
-    _language("anbncndn", "abcd", "b", lambda n: (n, n, n, n), _one, size_means=_OF_A),
+    _language("anbn", "ab", "b", lambda n: (n, n), _one, size_means=_OF_A, example="#aab[b#]"),
+    _language(
+        "anbncn", "abc", "b", lambda n: (n, n, n), _one, size_means=_OF_A, example="#aab[bcc#]"
+    ),
+    _language(
+        "anbncndn",
+        "abcd",
+        "b",
+        lambda n: (n, n, n, n),
+        _one,
+        size_means=_OF_A,
+        example="#aab[bccdd#]",
+    ),
     _language(
         "anbmcnm",
         "abc",
@@ -77,5 +87,6 @@ LANGUAGES = (
         lambda n, m: (n, m, n + m),
         _parts,
         size_means="number of a's and b's together",
+        example="#aabc[cc#]",
     ),
 )

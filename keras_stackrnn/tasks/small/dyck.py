@@ -16,6 +16,7 @@ def _language(kinds: int) -> SmallLanguage:
         number=lambda pairs: nesting.number(2 * pairs),
         in_order=lambda pairs: nesting.in_order(2 * pairs),
         longest=lambda pairs: 2 * pairs,
+        example="#(())()#" if kinds == 1 else "#([])()#",
         valid_next=nesting.valid_next,
     )
 

@@ -33,6 +33,7 @@ class SmallLanguage:
         number: Function of a size that gives how many strings it has.
         in_order: Function of a size that gives its strings, one after the other.
         longest: Function of a size that gives the length of its strings.
+        example: A string between its marks, what can be predicted in square brackets.
         known: Function of `Strings` that gives what can be predicted (`MarkedLanguage.known`), for
             languages with such symbols.
         valid_next: Function of `Strings` that gives what may come next, for the others.
@@ -47,6 +48,7 @@ class SmallLanguage:
     number: Callable[[int], int]
     in_order: Callable[[int], Iterator[str]]
     longest: Callable[[int], int]
+    example: str
     known: Callable[[Strings], np.ndarray] | None = None
     valid_next: Callable[[Strings], np.ndarray] | None = None
 

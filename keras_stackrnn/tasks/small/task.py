@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import functools
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from keras_stackrnn.tasks.draws import scale, words
 from keras_stackrnn.tasks.marked import MARK, MarkedLanguage
 from keras_stackrnn.tasks.pattern import Sequence
 from keras_stackrnn.tasks.rows import Rows, padded
-from keras_stackrnn.tasks.small.language import SmallLanguage
+from keras_stackrnn.tasks.small.language import TEST_STRINGS, SmallLanguage
 from keras_stackrnn.tasks.strings import Strings
 
 # Of the strings that were drawn but once, one in so many is not trained on.
@@ -57,6 +58,8 @@ class SmallTask(MarkedLanguage):
         strings: The strings of the set, as they were drawn.
         trained: Those of them that are trained on.
     """
+
+    test_sequences: ClassVar[int] = TEST_STRINGS
 
     language: SmallLanguage | None = None
     strings: tuple[str, ...] = ()
@@ -111,7 +114,7 @@ def small_task(language: SmallLanguage, count: int, seed: int = 0) -> SmallTask:
         test_sizes=range(language.smallest, max(language.test_numbers) + 1),
         longest=lambda size: language.longest(size) + 2,
         n_means=language.size_means,
-        example=", ".join(f"{MARK}{text}{MARK}" for text in strings[:5]),
+        example=language.example,
         language=language,
         strings=tuple(strings),
         trained=trained,
