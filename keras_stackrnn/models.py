@@ -1,4 +1,6 @@
-"""Next-symbol models: token ids in, the logits of the symbol after each of them out."""
+"""Sequence models: token ids in, the logits of an answer at each of them out."""
+
+from typing import Self
 
 import keras
 from keras import ops
@@ -22,12 +24,11 @@ def has_memory(kind: str) -> bool:
     return kind in known_memories.names()
 
 
-@keras.saving.register_keras_serializable(package="keras_stackrnn")
-class NextSymbolModel(keras.Model):
-    """Reads sequences of token ids and predicts, at each, the one that follows.
+class SequenceModel(keras.Model):
+    """Reads sequences of token ids and gives, at each, the logits of its answers.
 
-    The vocabulary and the task are part of the configuration: a model that is loaded from a
-    `.keras` file knows its symbols.
+    What an answer is, a subclass says. The vocabulary and the task are part of the configuration:
+    a model that is loaded from a `.keras` file knows its symbols.
 
     Args:
         kind: The name of a kind of memory, as in `"stack"`, whose layer is then used; or `"rnn"`,
@@ -51,13 +52,6 @@ class NextSymbolModel(keras.Model):
 
     Call arguments:
         tokens: Integer tensor of shape `(batch, timesteps)`.
-
-    Example:
-
-    ```python
-    model = NextSymbolModel("stack", vocabulary="ab", units=40, memories=10)
-    logits = model(np.array([[0, 0, 1, 1]]))  # The logits have shape `(1, 4, 2)`.
-    ```
     """
 
     def __init__(
@@ -120,7 +114,7 @@ class NextSymbolModel(keras.Model):
                 len(vocabulary), embedding_size, name="embedding"
             )
         self.recurrent = [self._recurrent_layer(f"{kind}_{i}") for i in range(self.num_layers)]
-        self.output_layer = keras.layers.Dense(len(vocabulary), use_bias=use_bias, name="logits")
+        self.output_layer = keras.layers.Dense(len(self.answers), use_bias=use_bias, name="logits")
         self.build((None, None))
 
     def _recurrent_layer(self, name):
@@ -144,6 +138,11 @@ class NextSymbolModel(keras.Model):
             controller=self.controller,
             **common,
         )
+
+    @property
+    def answers(self) -> list[str]:
+        """What the model gives logits of."""
+        return self.vocabulary
 
     @property
     def has_memory(self) -> bool:
@@ -171,7 +170,7 @@ class NextSymbolModel(keras.Model):
             return self.embedding(tokens)
         return ops.one_hot(tokens, len(self.vocabulary), dtype=self.compute_dtype)
 
-    def twin(self, **changes) -> "NextSymbolModel":
+    def twin(self, **changes) -> Self:
         """The same model with the same weights, but for `changes` of its configuration.
 
         Example:
@@ -205,3 +204,18 @@ class NextSymbolModel(keras.Model):
             "element_size": self.element_size,
             "controller": self.controller,
         }
+
+
+@keras.saving.register_keras_serializable(package="keras_stackrnn")
+class NextSymbolModel(SequenceModel):
+    """Reads sequences of token ids and predicts, at each, the one that follows.
+
+    Its arguments are those of a `SequenceModel`; its answers are the symbols that it reads.
+
+    Example:
+
+    ```python
+    model = NextSymbolModel("stack", vocabulary="ab", units=40, memories=10)
+    logits = model(np.array([[0, 0, 1, 1]]))  # The logits have shape `(1, 4, 2)`.
+    ```
+    """

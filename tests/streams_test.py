@@ -57,7 +57,7 @@ def test_windows_are_the_lanes_sequences(name):
     parts = [stream.next_windows(count) for count in (1, 4, 1, 2)]
     windows = streams.Windows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
     assert windows.tokens.shape == (8, 3, 10)
-    assert [array.dtype for array in windows] == [np.int32, np.int32, bool, bool]
+    assert [array.dtype for array in windows] == [np.int32, np.int32, bool, bool, bool]
     for lane in range(3):
         tokens, deterministic, resets = write_lane(pattern, 5, lane, n_range, 3, 81)
         np.testing.assert_array_equal(windows.tokens[:, lane].ravel(), tokens[:-1])
@@ -206,8 +206,8 @@ def test_dataset_reads_from_the_stream():
     elements = iter(dataset)
     for _ in range(3):
         element, expected = next(elements), twin.next_windows()
-        for name, array in expected._asdict().items():
-            np.testing.assert_array_equal(element[name], array[0])
+        for name, array in element.items():
+            np.testing.assert_array_equal(array, getattr(expected, name)[0])
     stream.set_range(30, 30)
     twin.set_range(30, 30)
     for _ in range(10):

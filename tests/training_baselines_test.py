@@ -31,7 +31,7 @@ def test_learns_short_sequences():
     assert first == 0
     assert search.status().soft_accuracy == 1
     assert search.status().solved == 1
-    accuracy = evaluate(search.best_model(), search._data.pattern, [1, 2], 1, split="validation")
+    accuracy = evaluate(search.best_model(), search._data.task, [1, 2], 1, split="validation")
     assert accuracy.per_n == {1: 1.0, 2: 1.0}
 
 

@@ -93,6 +93,7 @@ def test_an_episode_is_its_windows_one_after_the_other(tmp_path, model):
     shape = (windows, replicas, lanes, config.window)
     tokens, targets = (tf.constant(rng.integers(2, size=shape), tf.int32) for _ in range(2))
     deterministic = tf.constant(rng.random(shape) < 0.5)
+    resets, asked = tf.zeros(shape, bool), tf.ones(shape, bool)
     rates = tf.constant(rng.uniform(0.01, 0.1, (windows, replicas)), tf.float32)
     seeds = tf.constant([[7, 1], [7, 2], [7, 3]])
     logits = trainer.architecture.controls
@@ -100,12 +101,14 @@ def test_an_episode_is_its_windows_one_after_the_other(tmp_path, model):
     expected, carried, shares = state, population.empty(trainer.architecture, replicas, lanes), []
     for i in range(windows):
         noise = tf.random.stateless_normal([config.window, replicas, logits, lanes], seeds[i])
-        symbols = tokens[i], targets[i], deterministic[i]
+        symbols = tokens[i], targets[i], deterministic[i], resets[i], asked[i]
         expected, carried, share = trainer._update(
             expected, carried, rates[i], config.action_noise * noise, *symbols
         )
         shares.append(share.numpy())
-    found, found_shares = trainer.read_episode(state, rates, seeds, tokens, targets, deterministic)
+    found, found_shares = trainer.read_episode(
+        state, rates, seeds, tokens, targets, deterministic, resets, asked
+    )
 
     tf.nest.map_structure(
         lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5), found, expected

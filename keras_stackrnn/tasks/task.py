@@ -63,6 +63,11 @@ class Task(abc.ABC):
     flows: bool
     example: str
 
+    @property
+    def symbols(self) -> int:
+        """How many different token ids are read."""
+        return len(self.inputs) + len(self.marks)
+
     @abc.abstractmethod
     def rows(self, sizes: np.ndarray, keys: np.ndarray, limits: np.ndarray | None = None) -> Rows:
         """Sequences to learn from, one for each size and key: see `Rows` for what is in them.

@@ -5,14 +5,15 @@ from collections.abc import Sequence
 
 from keras_stackrnn import memories
 from keras_stackrnn.memories.layout import MemoryLayout
-from keras_stackrnn.models import NextSymbolModel, has_memory
+from keras_stackrnn.models import NextSymbolModel, SequenceModel, has_memory
 
 
 @dataclasses.dataclass(frozen=True)
 class Architecture:
-    """A next-symbol model but for its weights; see `NextSymbolModel` for what each value means.
+    """A sequence model but for its weights; see `SequenceModel` for what each value means.
 
-    `capacity` is that of training. `context_units` of 0 are those of `NextSymbolModel` itself.
+    `capacity` is that of training. `context_units` of 0 are those of the model itself;
+    `outputs`, how many answers there are, as many as `symbols` if not said.
     """
 
     kind: str
@@ -29,6 +30,11 @@ class Architecture:
     context_units: int = 0
     element_size: int = 1
     controller: str = "simple"
+    outputs: int | None = None
+
+    @property
+    def answers(self) -> int:
+        return self.symbols if self.outputs is None else self.outputs
 
     @property
     def layout(self) -> MemoryLayout:
@@ -40,7 +46,13 @@ class Architecture:
         """How many numbers decide about all memories of a model."""
         return self.layout.controls * self.memories
 
-    def model(self, vocabulary: Sequence[str], task: str, **changes) -> NextSymbolModel:
+    def model(
+        self,
+        vocabulary: Sequence[str],
+        task: str,
+        model_class: type[SequenceModel] = NextSymbolModel,
+        **changes,
+    ) -> SequenceModel:
         """A Keras model of this kind, but for `changes` of its arguments."""
         arguments = {
             "layers": self.layers,
@@ -54,4 +66,4 @@ class Architecture:
             arguments |= {name: getattr(self, name) for name in names}
         if self.context_units:
             arguments["context_units"] = self.context_units
-        return NextSymbolModel(self.kind, vocabulary, self.units, **{**arguments, **changes})
+        return model_class(self.kind, vocabulary, self.units, **{**arguments, **changes})

@@ -78,7 +78,7 @@ class BaselineSearch:
         self._stream.set_range(self._data.task.train_sizes[0], self._largest_n())
         for _ in range(self.config.updates_a_round // self.config.episode):
             self._stream.begin_sequences()
-            tokens, targets, deterministic, _ = self._stream.next_windows(self.config.episode)
+            tokens, targets, deterministic, *_ = self._stream.next_windows(self.config.episode)
             self._step.forget()
             for window in zip(tokens, targets, deterministic, strict=True):
                 self._step.update(*window)
@@ -148,7 +148,7 @@ class BaselineSearch:
         self._best_weights = keras_state.group_of(arrays, "best")
         self._champion_weights = keras_state.group_of(arrays, "champion")
         self._updates = meta["updates"]
-        self._stream = type(self._stream).from_state(meta["stream"])
+        self._stream = self._data.stream_from(meta["stream"])
         self._ended = [_Restart(**values) for values in meta["ended"]]
         self._champion = None if meta["champion"] is None else self._ended[meta["champion"]]
         self._restart = _Restart(**meta["restart"])

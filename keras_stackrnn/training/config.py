@@ -3,7 +3,7 @@
 import dataclasses
 from typing import ClassVar
 
-from keras_stackrnn import patterns
+from keras_stackrnn import patterns, tasks
 from keras_stackrnn.models import has_memory
 from keras_stackrnn.training import recipes
 from keras_stackrnn.training.architecture import Architecture
@@ -73,11 +73,11 @@ class TrainingConfig(Config):
 
     @classmethod
     def check_task(cls, task: str) -> None:
-        patterns.get(task)
+        tasks.get(task)
 
     @classmethod
     def defaults(cls, task: str, model: str, recipe: str, given: dict) -> dict:
-        values = recipes.defaults(patterns.get(task).name, model, recipe)
+        values = recipes.defaults(tasks.get(task).name, model, recipe)
         # Whoever chooses one way to clip does not want the recipe's as well.
         if "clip_value" in given and "clip_norm" not in given:
             values["clip_norm"] = None
@@ -85,9 +85,9 @@ class TrainingConfig(Config):
             values["clip_value"] = None
         return values
 
-    def architecture(self, symbols: int) -> Architecture:
+    def architecture(self, symbols: int, outputs: int | None = None) -> Architecture:
         return dataclasses.replace(
-            super().architecture(symbols),
+            super().architecture(symbols, outputs),
             use_recurrent_kernel=self.use_recurrent_kernel,
             # A population has biases only to make up for what centring moves: see centring.py.
             use_bias=self.centred or not has_memory(self.model),
@@ -113,12 +113,17 @@ class TrainingConfig(Config):
             )
 
     def _check_n(self):
-        pattern = patterns.get(self.task)
-        if self.max_n not in pattern.train_sizes:
+        task = tasks.get(self.task)
+        sizes = task.train_sizes
+        if self.max_n not in sizes:
             raise ValueError(
-                f"max_n must be from {pattern.smallest_n}, the smallest n of {self.task!r}, to "
-                f"{patterns.LARGEST_TRAINING_N}, because longer sequences are for tests, "
-                f"got {self.max_n}."
+                f"max_n must be from {sizes[0]}, the smallest n of {self.task!r}, to {sizes[-1]}, "
+                f"because longer sequences are for tests, got {self.max_n}."
+            )
+        if not task.flows and self.window < task.places(self.max_n):
+            raise ValueError(
+                f"A window holds whole sequences of {self.task!r}: window must be "
+                f"{task.places(self.max_n)} or more for max_n={self.max_n}, got {self.window}."
             )
 
     def _check_memory_search(self):

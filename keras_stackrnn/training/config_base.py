@@ -168,8 +168,8 @@ class Config:
                     "stack, for example, has one."
                 )
 
-    def architecture(self, symbols: int) -> Architecture:
-        """The model to train, for so many symbols."""
+    def architecture(self, symbols: int, outputs: int | None = None) -> Architecture:
+        """The model to train, for so many symbols, and as many answers if nothing else is said."""
         return Architecture(
             self.model,
             symbols,
@@ -181,6 +181,7 @@ class Config:
             self.no_op,
             element_size=self.element_size,
             controller=self.controller,
+            outputs=outputs,
         )
 
     def command(self) -> str:

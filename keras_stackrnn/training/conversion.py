@@ -2,14 +2,17 @@
 
 import numpy as np
 
-from keras_stackrnn.models import NextSymbolModel
+from keras_stackrnn.models import SequenceModel
+from keras_stackrnn.task_models import of_form
 from keras_stackrnn.training.architecture import Architecture
 from keras_stackrnn.training.centring import uncentred
 
 
-def to_keras(architecture: Architecture, weights, task, rounding: bool = False) -> NextSymbolModel:
+def to_keras(architecture: Architecture, weights, task, rounding: bool = False) -> SequenceModel:
     """One replica's weights as a Keras model, its memory unbounded."""
-    model = architecture.model(task.inputs, task.name, capacity=None, rounding=rounding)
+    model = architecture.model(
+        **task.of_model(), model_class=of_form(task.form), capacity=None, rounding=rounding
+    )
     if architecture.use_bias:
         weights = uncentred(weights)
     # The layers have one column for each feature that is given, biases are vectors.

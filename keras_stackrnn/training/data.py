@@ -7,15 +7,19 @@ anything, by no mistake.
 
 from keras_stackrnn import tasks
 from keras_stackrnn.tasks.rows import Rows, stacked
+from keras_stackrnn.training.packed import PackedStream
 from keras_stackrnn.training.streams import Stream
 
 
-class ShortStream(Stream):
-    """A stream of a task without its test, also after it was restored."""
+class FlowingStream(Stream):
+    """A `Stream` as a search asks for it: from the task's smallest size on."""
+
+    def set_largest(self, largest, limit=None) -> None:
+        self.set_range(self.pattern.train_sizes[0], largest, limit)
 
     @classmethod
-    def from_state(cls, state: dict) -> "ShortStream":
-        return super().from_state({**state, "pattern": tasks.get(state["pattern"]).for_search()})
+    def from_state(cls, task: tasks.Task, state: dict) -> "FlowingStream":
+        return super().from_state({**state, "pattern": task})
 
 
 class TrainingData:
@@ -38,9 +42,15 @@ class TrainingData:
         """The data of a `TrainingConfig`."""
         return cls(config.task, config.max_n, config.validation_sequences)
 
-    def stream(self, lanes: int, window: int, seed: int) -> Stream:
+    def stream(self, lanes: int, window: int, seed: int) -> FlowingStream | PackedStream:
         """Endless lanes with sizes from the task's smallest to `max_n`."""
-        return ShortStream(self.task, lanes, window, seed, (self._sizes[0], self.max_n))
+        if self.task.flows:
+            return FlowingStream(self.task, lanes, window, seed, (self._sizes[0], self.max_n))
+        return PackedStream(self.task, lanes, window, seed, self.max_n)
+
+    def stream_from(self, state: dict) -> FlowingStream | PackedStream:
+        """The stream whose `state()` this is."""
+        return (FlowingStream if self.task.flows else PackedStream).from_state(self.task, state)
 
     def validation(self) -> Rows:
         """Distinct sequences of every size, the largest last."""

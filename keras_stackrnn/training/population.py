@@ -46,15 +46,18 @@ def empty(architecture: Architecture, replicas: int, lanes: int) -> tuple[dict, 
     return states, tf.fill(memory_shape, EMPTY)
 
 
-def forward(architecture, weights, states, memory, tokens, *, noise=None, **options):
+def forward(architecture, weights, states, memory, tokens, *, noise=None, resets=None, **options):
     """Log-probabilities, `[T, R, V, B]`, for tokens, `[R, B, T]`, and the state after them.
 
-    `options` are those of a `Scan`, which leaves the last memory out unless told otherwise.
+    `resets`, `[R, B, T]`, say before which tokens all begins anew. `options` are those of a `Scan`,
+    which leaves the last memory out unless told otherwise.
     """
     options = Scan(architecture.layout, controllers.get(architecture.controller), **options)
     if architecture.use_bias:
         weights = uncentred(weights)
     replicas, lanes, steps = tokens.shape
+    if resets is not None:
+        resets = _time_first(resets)[:, :, None]
     # A product, because the gradient of looking rows up is slow.
     symbols = tf.one_hot(tf.transpose(tokens, [0, 2, 1]), architecture.symbols, axis=1)
     symbols = tf.reshape(symbols, [replicas, architecture.symbols, steps * lanes])
@@ -62,7 +65,7 @@ def forward(architecture, weights, states, memory, tokens, *, noise=None, **opti
     projected = steps_first(projected, steps)
     outside = ("kernel", "output_kernel", "output_bias")
     of_steps = {name: weight for name, weight in weights.items() if name not in outside}
-    done = scan(options, projected, states, memory, of_steps, Steps(noise=noise))
+    done = scan(options, projected, states, memory, of_steps, Steps(noise=noise, resets=resets))
     logits = tf.matmul(weights["output_kernel"], done.hiddens)
     if architecture.use_bias:
         logits += weights["output_bias"]
@@ -90,6 +93,8 @@ class Trainer:
         noise: Standard deviation of the Gaussian noise on the logits of actions and values while
             training. It drives actions to 0 and 1, where rounding them changes nothing.
         only_deterministic: Whether the loss is that of the deterministic symbols alone.
+        flows: Whether the windows of an episode continue one another; else each window begins with
+            an empty memory, as do the sequences in it.
     """
 
     def __init__(
@@ -101,6 +106,7 @@ class Trainer:
         clip_value: float | None,
         noise: float,
         only_deterministic: bool,
+        flows: bool = True,
     ):
         self.architecture = architecture
         self.step = OPTIMIZERS[optimizer]
@@ -108,11 +114,12 @@ class Trainer:
         self.clip_value = clip_value
         self.noise = noise
         self.only_deterministic = only_deterministic
-        read = replica_groups(self._read_group, axes=(0, 1, 2, 1, 1, 1))
+        self.flows = flows
+        read = replica_groups(self._read_group, axes=(0, 1, 2, 1, 1, 1, 1, 1))
         self._read = tf.function(functools.partial(self._with_noise, read), autograph=False)
         self.validate = tf.function(self._validate, autograph=False, jit_compile=True)
 
-    def read_episode(self, state, learning_rates, seeds, tokens, targets, deterministic):
+    def read_episode(self, state, learning_rates, seeds, *windows):
         """Takes all replicas through windows that follow one another, an update for each.
 
         All windows are one call: no group of replicas waits for the others after each of them.
@@ -121,13 +128,13 @@ class Trainer:
             state: A `State`. Memories are not in it: they are empty before the first window.
             learning_rates: `[W, R]`, for W windows.
             seeds: `[W, 2]`, those of the noise.
-            tokens, targets, deterministic: `[W, R, B, T]`.
+            *windows: The fields of `Windows`, `[W, R, B, T]`.
 
         Returns:
             The new state, and the share of the deterministic symbols that each replica got right
             in spite of the noise, `[R, W]`.
         """
-        return self._read(state, learning_rates, seeds, tokens, targets, deterministic)
+        return self._read(state, learning_rates, seeds, *windows)
 
     def _with_noise(self, read, state, learning_rates, seeds, tokens, *symbols):
         windows, replicas, lanes, steps = tokens.shape
@@ -158,21 +165,24 @@ class Trainer:
         )
         return state, tf.transpose(shares.stack())
 
-    def _update(self, state, carried, learning_rates, noise, tokens, targets, deterministic):
+    def _update(
+        self, state, carried, learning_rates, noise, tokens, targets, scored, resets, asked
+    ):
         """One window of every lane, `[R, B, T]`; `carried` are states and memories."""
+        ways = {"last_memory": True} if self.flows else {"starts_empty": True, "resets": resets}
         with tf.GradientTape() as tape:
             tape.watch(state.weights)
-            predicted, *carried = forward(
-                self.architecture, state.weights, *carried, tokens, noise=noise, last_memory=True
+            predicted, *after = forward(
+                self.architecture, state.weights, *carried, tokens, noise=noise, **ways
             )
             entropies = _entropies(predicted, targets)
-            deterministic = tf.cast(_time_first(deterministic), tf.float32)
-            counted = deterministic if self.only_deterministic else tf.ones_like(deterministic)
+            scored, asked = (tf.cast(_time_first(each), tf.float32) for each in (scored, asked))
+            counted = scored if self.only_deterministic else asked
             total = tf.reduce_sum(_mean(entropies, counted))
         gradients = clipped(tape.gradient(total, state.weights), self.clip_norm, self.clip_value)
         state = self.step(state, gradients, learning_rates)
         right = tf.cast(_is_right(predicted, targets), tf.float32)
-        return state, tuple(carried), _mean(right, deterministic)
+        return state, tuple(after) if self.flows else carried, _mean(right, scored)
 
     def _validate(
         self, weights, tokens, targets, deterministic, rounding: bool

@@ -20,13 +20,13 @@ def weight_shapes(architecture: Architecture) -> dict[str, tuple[int, int]]:
         "kernel": (symbols, gates),
         "memory_kernel": (gates, elements),
         "control_kernel": (architecture.controls, units),
-        "output_kernel": (symbols, units),
+        "output_kernel": (architecture.answers, units),
     }
     if architecture.use_recurrent_kernel:
         shapes["recurrent_kernel"] = (gates, units)
     if architecture.use_bias:
         shapes["control_bias"] = (architecture.controls, 1)
-        shapes["output_bias"] = (symbols, 1)
+        shapes["output_bias"] = (architecture.answers, 1)
     return shapes
 
 

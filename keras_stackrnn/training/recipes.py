@@ -24,7 +24,7 @@ It deviates in these points: 8 lanes are read at once, a window of 50 symbols ma
 grows with mastery and not with epochs, and memories are emptied more often.
 """
 
-from keras_stackrnn import memories
+from keras_stackrnn import memories, tasks
 from keras_stackrnn.models import has_memory
 
 RECIPES = ("fast", "paper")
@@ -165,6 +165,7 @@ def defaults(task: str, model: str, recipe: str) -> dict:
     """The recipe's values for a task and a model."""
     of_task = _TASKS.get(_family(task), _COUNTING)
     values = {**_EVERY_TASK, **(of_task.get(model) or of_task[_most_alike(model)])}
+    values |= _fitting(tasks.get(task))
     if not has_memory(model):
         values |= {**_BASELINE, "no_op": False}
         if model == "rnn" or task == "binary_addition":
@@ -174,6 +175,16 @@ def defaults(task: str, model: str, recipe: str) -> dict:
         values |= _PAPER
         values["use_recurrent_kernel"] = not has_memory(model)
     return values
+
+
+def _fitting(task: tasks.Task) -> dict:
+    """What follows from a task itself."""
+    largest = task.train_sizes[-1]
+    if task.flows:
+        return {"max_n": largest}
+    # A window holds whole sequences, and a memory all that they can write.
+    places = max(_EVERY_TASK["window"], task.places(largest))
+    return {"max_n": largest, "window": places, "capacity": places, "only_deterministic": False}
 
 
 def _most_alike(model: str) -> str:

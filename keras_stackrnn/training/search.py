@@ -40,9 +40,9 @@ class Search:
     def __init__(self, config, data, say: Callable[[str], None] | None = None):
         self.config = config
         self._say = say or (lambda words: None)
-        self._task = data.task
+        self._data, self._task = data, data.task
         self._lessons = data.task.lessons(config.first_max_n, config.max_n)
-        self._architecture = config.architecture(len(data.task.inputs))
+        self._architecture = config.architecture(data.task.symbols, len(data.task.outputs))
         self._trainer = population.trainer(
             self._architecture,
             optimizer=config.optimizer,
@@ -50,6 +50,7 @@ class Search:
             clip_value=config.clip_value,
             noise=config.action_noise,
             only_deterministic=config.only_deterministic,
+            flows=data.task.flows,
         )
         self._stream = data.stream(config.population * config.lanes, config.window, config.seed)
         self._validation = _symbols_of(data.validation())
@@ -162,7 +163,7 @@ class Search:
         self._best_weights = group("best", np.array)
         self._champion_weights = group("champion", np.array)
         self._updates = meta["updates"]
-        self._stream = type(self._stream).from_state(meta["stream"])
+        self._stream = self._data.stream_from(meta["stream"])
         self._replicas = [Replica.from_json(values) for values in meta["replicas"]]
         self._ended = [Replica.from_json(values) for values in meta["ended"]]
         self._champion = Replica.from_json(meta["champion"])
@@ -182,22 +183,20 @@ class Search:
         those who got enough of their symbols right, the next lesson."""
         config = self.config
         today = [self._lessons[r.lesson] for r in self._replicas for _ in range(config.lanes)]
-        largest_n, limits = map(list, zip(*today, strict=True))
-        self._stream.set_range(
-            self._task.train_sizes[0],
-            largest_n,
-            None if self._task.limit_means is None else limits,
-        )
+        largest, limits = map(list, zip(*today, strict=True))
+        self._stream.set_largest(largest, None if self._task.limit_means is None else limits)
         self._stream.begin_sequences()
         windows = self._stream.next_windows(config.episode)
         shape = (config.episode, config.population, config.lanes, config.window)
-        tokens, targets, deterministic, _ = (array.reshape(shape) for array in windows)
+        windows = windows._replace(
+            **{name: array.reshape(shape) for name, array in windows._asdict().items()}
+        )
         ahead = range(config.episode)
         self._state, right = self._trainer.read_episode(
             self._state,
             tf.constant([[self._learning_rate(r, i) for r in self._replicas] for i in ahead]),
             tf.constant([[config.seed, self._updates + i] for i in ahead]),
-            *(tf.constant(array) for array in (tokens, targets, deterministic)),
+            *map(tf.constant, windows),
         )
         self._updates += config.episode
         for replica, shares in zip(self._replicas, right.numpy().tolist(), strict=True):

@@ -23,12 +23,14 @@ class Windows(NamedTuple):
         targets: int32, the symbol after each of the tokens.
         deterministic: bool, whether that target can be predicted.
         resets: bool, whether a memory reset is due before the token is read.
+        asked: bool, whether there is a target at all.
     """
 
     tokens: np.ndarray
     targets: np.ndarray
     deterministic: np.ndarray
     resets: np.ndarray
+    asked: np.ndarray
 
 
 class _Position(NamedTuple):
@@ -130,11 +132,13 @@ class Stream:
         here = slice(self._read, self._read + symbols)
         next_symbol = slice(self._read + 1, self._read + symbols + 1)
         self._read += symbols
+        tokens = self._cut(self._block.tokens[:, here])
         return Windows(
-            self._cut(self._block.tokens[:, here]),
+            tokens,
             self._cut(self._block.tokens[:, next_symbol]),
             self._cut(self._block.deterministic[:, next_symbol]),
             self._cut(self._block.resets[:, here]),
+            np.ones(tokens.shape, bool),
         )
 
     def set_range(
@@ -173,15 +177,17 @@ class Stream:
     def as_dataset(self):
         """This stream as an endless `tf.data.Dataset`: one window of every lane an element.
 
-        Elements are dictionaries with the fields of `Windows`, each of shape [lanes, window]. The
-        dataset reads from the stream itself: `set_range` acts on its next element, and `state()`
-        stands behind the last element taken. A `prefetch` after it runs ahead of both.
+        Elements are dictionaries with the fields of `Windows`, each of shape [lanes, window], but
+        without `asked`, which is true everywhere. The dataset reads from the stream itself:
+        `set_range` acts on its next element, and `state()` stands behind the last element taken. A
+        `prefetch` after it runs ahead of both.
         """
         import tensorflow as tf
 
         def elements():
             while True:
-                yield {name: array[0] for name, array in self.next_windows()._asdict().items()}
+                windows = self.next_windows()._asdict()
+                yield {name: windows[name][0] for name in signature}
 
         shape = (self.lanes, self.window)
         signature = {
