@@ -40,6 +40,7 @@ def chomsky(inputs: str, outputs: str, **properties) -> Callable:
                 train_sizes=TRAIN_SIZES,
                 test_sizes=TEST_SIZES,
                 generate_batch=generate,
+                size_means="length of the input",
                 **properties,
             )
         )

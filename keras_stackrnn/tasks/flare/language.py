@@ -93,7 +93,7 @@ def add(name: str, language: Language, example: str) -> None:
             train_sizes=TRAIN_SIZES,
             test_sizes=TEST_SIZES,
             generate_batch=language.labelled,
-            size_means="symbols of the string before edits",
+            size_means="length of the string before edits",
             longest=longest,
             example=example,
         )

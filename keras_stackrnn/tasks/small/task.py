@@ -3,13 +3,14 @@
 import collections
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
+from keras_stackrnn.tasks import pattern
 from keras_stackrnn.tasks.draws import scale, words
 from keras_stackrnn.tasks.marked import MARK, MarkedLanguage
-from keras_stackrnn.tasks.pattern import Sequence
 from keras_stackrnn.tasks.rows import Rows, padded
 from keras_stackrnn.tasks.small.language import TEST_STRINGS, SmallLanguage
 from keras_stackrnn.tasks.strings import Strings
@@ -71,10 +72,13 @@ class SmallTask(MarkedLanguage):
     def samples(self, split: str, size: int, count: int, first: int = 0) -> Rows:
         self.check_split(split)
         self.check_size(size)
-        texts = self.texts(split, size)[first : first + count]
+        return self.rows_of_texts(self.texts(split, size)[first : first + count])
+
+    def rows_of_texts(self, texts: Sequence[str]) -> Rows:
+        """Rows of strings in symbols, without their marks."""
         return self.rows_of_strings(encoded(self.language.symbols, texts))
 
-    def sample(self, n: int, split: str, index: int) -> Sequence:
+    def sample(self, n: int, split: str, index: int) -> pattern.Sequence:
         """String number `index` of a size in a split, counted from the first again at the end."""
         self.check_split(split)
         self.check_size(n)
@@ -121,7 +125,7 @@ def small_task(language: SmallLanguage, count: int, seed: int = 0) -> SmallTask:
     )
 
 
-def encoded(symbols: str, texts: list[str]) -> Strings:
+def encoded(symbols: str, texts: Sequence[str]) -> Strings:
     """Texts as token ids."""
     lengths = np.array([len(text) for text in texts], np.int64)
     ids = np.zeros(128, np.int32)
