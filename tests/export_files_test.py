@@ -195,6 +195,17 @@ def test_a_killed_export_leaves_no_half_version(tmp_path):
     assert {path.name for path in versions(tmp_path)} == {"1"}
     assert all(is_whole(path) for path in versions(tmp_path))
     assert export(small_model(), tmp_path).name == "2"
+    assert {path.name for path in tmp_path.iterdir()} == {"1", "2"}
+
+
+def test_exports_at_the_same_time_leave_each_other_alone(tmp_path):
+    def write_another(folder):
+        (folder / "content").touch()
+        write_version(tmp_path, None, lambda folder: (folder / "content").touch())
+        assert (folder / "content").exists()
+
+    write_version(tmp_path, None, write_another)
+    assert {path.name for path in tmp_path.iterdir()} == {"1", "2"}
 
 
 def versions(folder):

@@ -1,10 +1,12 @@
 """Version folders that are there as a whole or not at all."""
 
+import contextlib
 import errno
+import fcntl
 import os
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 # Servers look at folders whose names are integers, and at no others.
@@ -26,20 +28,59 @@ def write_version(base_path: Path, version: int | None, write: Callable[[Path], 
     """
     if version is not None:
         _refuse_if_taken(base_path / str(version))
-    aside = base_path / f"{_ASIDE}{uuid.uuid4().hex}"
-    aside.mkdir(parents=True)
-    try:
-        write(aside)
-        _sync(aside)
-        return _rename(aside, base_path, version)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    base_path.mkdir(parents=True, exist_ok=True)
+    _clear(base_path)
+    with _locked_aside(base_path) as aside:
+        try:
+            write(aside)
+            _sync(aside)
+            return _rename(aside, base_path, version)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
 
 
 def next_version(base_path: Path) -> int:
     """One more than the latest version, 1 of none."""
     names = [path.name for path in base_path.iterdir()]
     return max((int(name) for name in names if name.isdecimal()), default=0) + 1
+
+
+@contextlib.contextmanager
+def _locked_aside(base_path: Path) -> Iterator[Path]:
+    """A folder beside the versions; it is somebody's for as long as it is locked."""
+    while True:
+        aside = base_path / f"{_ASIDE}{uuid.uuid4().hex}"
+        aside.mkdir()
+        descriptor = _lock(aside)
+        if descriptor is not None and aside.exists():
+            break
+    try:
+        yield aside
+    finally:
+        os.close(descriptor)
+
+
+def _clear(base_path: Path) -> None:
+    """Takes away what a killed export has left."""
+    for aside in base_path.glob(f"{_ASIDE}*"):
+        descriptor = _lock(aside)
+        if descriptor is not None:
+            shutil.rmtree(aside, ignore_errors=True)
+            os.close(descriptor)
+
+
+def _lock(folder: Path) -> int | None:
+    """What holds the lock until it is closed, or until the process ends; None if others hold it."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
 
 
 def _rename(aside, base_path, version):
