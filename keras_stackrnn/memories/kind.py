@@ -171,6 +171,15 @@ class MemoryKind(abc.ABC):
     def simulation(self, capacity: int | None):
         """An empty memory with hard actions, in plain Python: see `simulation.py`."""
 
+    def standalone(self) -> tuple[str, tuple]:
+        """The class in `standalone.py` that does the same, and what it is made with."""
+        raise ValueError(f"There is no program that stands alone for {self.plural}.")
+
+    @property
+    def head_is_on_pile(self) -> bool:
+        """Whether this is a stack and nothing else, as an automaton with one has it."""
+        return False
+
     def description(self) -> dict | str:
         """What `memories.get` makes the same kind of, fit for JSON."""
         return self.name

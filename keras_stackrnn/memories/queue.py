@@ -103,6 +103,9 @@ class Queue(MemoryKind):
 
         return SimulatedQueue(capacity)
 
+    def standalone(self):
+        return "QueueMemory", ()
+
 
 QUEUE = Queue("queue", head_word="front", place_word="place")
 

@@ -248,6 +248,11 @@ class Zipper(MemoryKind):
 
         return SimulatedZipper(self, capacity)
 
+    def standalone(self):
+        table = {action.name: tuple(action[1:]) for action in self.actions}
+        sides = ("left", "right") if self.has_two_sides else (self.side_of(1),)
+        return "ZipperMemory", (table, sides)
+
     def description(self):
         words = (field.name for field in dataclasses.fields(self) if field.name != "actions")
         table = [dict(action._asdict()) for action in self.actions]
