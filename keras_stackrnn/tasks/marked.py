@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_stackrnn.tasks.draws import Draw
 from keras_stackrnn.tasks.pattern import Batch, Pattern, Sequence
-from keras_stackrnn.tasks.rows import Rows
+from keras_stackrnn.tasks.rows import Rows, mask
 from keras_stackrnn.tasks.strings import Strings
 
 MARK = "#"
@@ -19,10 +19,12 @@ class MarkedLanguage(Pattern):
     """A pattern of strings between marks, of which what was read alone says what can be predicted.
 
     Args:
+        draw: Function of sizes and keys that gives a string for each.
         known: Function of `Strings` that gives the places that can be predicted, and in the last
             column whether the mark at the end can: bool [N, longest + 1].
     """
 
+    draw: Callable[[np.ndarray, np.ndarray], Strings] | None = None
     known: Callable[[Strings], np.ndarray] | None = None
 
     @classmethod
@@ -41,8 +43,8 @@ class MarkedLanguage(Pattern):
         Args:
             name: The task's name.
             symbols: The symbols of the strings.
-            draw: Function of sizes and keys that gives a string for each.
-            known: See `MarkedLanguage`; by default nothing can be predicted for sure.
+            draw: See `MarkedLanguage`.
+            known: See there; by default nothing can be predicted for sure.
             valid_next: Function of `Strings` that gives which symbols may come after each number of
                 symbols read, the mark last: bool [N, longest + 1, symbols + 1].
             nats: Function of `Strings` that gives -log of their probabilities, given their sizes.
@@ -67,15 +69,29 @@ class MarkedLanguage(Pattern):
             generate=generate,
             generate_batch=generate_batch,
             flows=False,
+            draw=draw,
             known=known,
             valid_symbols=valid_next and (lambda rows: valid_next(between_marks(rows))),
             nats=nats and (lambda rows: nats(between_marks(rows))),
             **properties,
         )
 
+    def rows(self, sizes, keys, limits=None) -> Rows:
+        self.check_sizes(sizes)
+        self.check_limit(None if limits is None else int(limits.min()))
+        return self.rows_of_strings(self.draw(np.asarray(sizes), keys))
+
     def rows_of_strings(self, strings: Strings) -> Rows:
         """Rows of strings that are given without their marks."""
-        return self._rows_of(_between(len(self.alphabet) - 1, strings, self.known))
+        mark = len(self.alphabet) - 1
+        rows, longest = strings.tokens.shape
+        tokens, targets = np.zeros((2, rows, longest + 1), np.int32)
+        tokens[:, 0], tokens[:, 1:] = mark, strings.tokens
+        targets[:, :-1] = strings.tokens
+        targets[np.arange(rows), strings.lengths] = mark
+        asked = mask(strings.lengths + 1, longest + 1)
+        scored = asked.copy() if self.valid_symbols else asked & self.known(strings)
+        return Rows(tokens, targets, asked, scored, strings.lengths + 1)
 
     def parse(self, text: str) -> list[Sequence]:
         tokens = self.encode(text)

@@ -9,12 +9,12 @@ what a model could reach at best is known exactly.
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from keras_stackrnn.tasks.draws import scale, words
-from keras_stackrnn.tasks.strings import Strings
+from keras_stackrnn.tasks.strings import Strings, cut
 
 # One pair a kind: the usual ones, then letters, small for opening and capital for closing.
 _PAIRS = ("()", "[]", "{}", "<>", *(letter + letter.upper() for letter in "abcdefghijklmnop"))
@@ -50,15 +50,16 @@ class Nesting:
                 f"Brackets come in pairs, got a length of {lengths[lengths % 2 == 1][0]}."
             )
         longest = int(lengths.max(initial=0))
-        depth = np.zeros(len(lengths), np.int64)
-        opens = np.zeros((len(lengths), longest), bool)
+        opens_at = self._chance_of_opening(longest)
         chances = words(keys[:, None], 2 * np.arange(longest)) >> np.uint64(32)
-        for place in range(longest):
-            left = lengths - place
-            up = self._opens(np.maximum(left, 1), depth, chances[:, place])
-            opens[:, place] = up
-            depth += np.where(left > 0, np.where(up, 1, -1), 0)
-        return self._written(opens, lengths, keys)
+        opens = np.zeros((longest, len(lengths)), bool)
+        depth = np.zeros(len(lengths), np.int64)
+        for place, chance in enumerate(np.ascontiguousarray(chances.T)):
+            left = np.maximum(lengths - place, 0)
+            opens[place] = up = opens_at(left, depth, chance)
+            # What is read beyond an end is cut off below.
+            depth = np.maximum(depth + 2 * up - 1, 0)
+        return self._written(opens.T, lengths, keys)
 
     def by_opening(self, keys: np.ndarray, probability: float) -> Strings:
         """Strings that open a bracket with that probability at each step; ends are drawn, too.
@@ -109,13 +110,18 @@ class Nesting:
 
     def contains(self, strings: Strings) -> np.ndarray:
         """Whether each row is well nested."""
-        last_open, depths = self._last_open(strings)
-        closes = strings.tokens % 2 == 1
-        wrong = closes & ((depths[:, :-1] < 1) | (last_open[:, :-1] != strings.tokens // 2))
-        if self.depth is not None:
-            wrong |= ~closes & (depths[:, :-1] >= self.depth)
-        rows = np.arange(len(strings.lengths))
-        return ~(wrong & strings.written).any(axis=1) & (depths[rows, strings.lengths] == 0)
+        written, tokens = strings.written, strings.tokens
+        opens = tokens % 2 == 0
+        depths = np.cumsum(np.where(opens, 1, -1) * written, axis=1)
+        most = np.inf if self.depth is None else self.depth
+        nested = (depths >= 0).all(axis=1) & (depths <= most).all(axis=1)
+        nested &= depths[:, -1:].sum(axis=1) == 0
+        # Sorted by their height, opening and closing brackets of a nested string take turns.
+        order = _by_level(opens)
+        symbols = np.take_along_axis(tokens, order, axis=1)
+        is_written = np.take_along_axis(written, order, axis=1)
+        wrong = (symbols[:, 1:] % 2 == 1) & (symbols[:, 1:] - 1 != symbols[:, :-1])
+        return nested & ~(wrong & is_written[:, 1:]).any(axis=1)
 
     def number(self, length: int) -> int:
         """How many strings there are of a length."""
@@ -143,13 +149,19 @@ class Nesting:
             if closing[:1] == pair[1]:
                 yield from self._completions(text + pair[1], closing[1:], left - 1)
 
-    def _opens(self, left: np.ndarray, depth: np.ndarray, chance: np.ndarray) -> np.ndarray:
-        """Whether a bracket opens where so many symbols are left and so many are open."""
+    def _chance_of_opening(self, longest: int) -> Callable[..., np.ndarray]:
+        """A function that says whether a bracket opens where so many symbols are left and so many
+        are open, by a number below 2^32."""
         if self.depth is None:
             # The share of the ways down to the ground that begin upwards: two ballot numbers.
-            up, ways = (depth + 2) * (left - depth), 2 * left * (depth + 1)
-            return (chance * ways.astype(np.uint64) >> np.uint64(32)).astype(np.int64) < up
-        return chance < _chances(self.depth, _power_of_two(int(left.max())))[left, depth]
+            return lambda left, depth, number: (
+                (number * (2 * left * (depth + 1)).astype(np.uint64) >> np.uint64(32)).astype(
+                    np.int64
+                )
+                < (depth + 2) * (left - depth)
+            )
+        chances = _chances(self.depth, _power_of_two(longest))
+        return lambda left, depth, number: number < chances[left, depth]
 
     def _check_probability(self, probability: float) -> None:
         most = "1/2" if self.depth is None else "1"
@@ -169,18 +181,17 @@ class Nesting:
     def _written(self, opens: np.ndarray, lengths: np.ndarray, keys: np.ndarray) -> Strings:
         """Ups and downs as symbols: kinds are drawn for the ups, and downs close what is open."""
         longest = int(lengths.max(initial=0))
+        opens = opens[:, :longest]
+        if self.kinds == 1:
+            return cut(~opens, lengths)
         kinds = scale(words(keys[:, None], 2 * np.arange(longest) + 1), self.kinds)
-        rows, depth = np.arange(len(lengths)), np.zeros(len(lengths), np.int64)
-        opened = np.zeros((len(lengths), longest // 2 + 2), np.int32)
-        symbols = np.zeros((len(lengths), longest), np.int32)
-        for place in range(longest):
-            here = place < lengths
-            up = opens[:, place] & here
-            depth -= ~up & here
-            opened[rows[up], depth[up]] = kinds[up, place]
-            symbols[:, place] = np.where(here, 2 * opened[rows, depth] + ~up, 0)
-            depth += up
-        return Strings(symbols, lengths)
+        order = _by_level(opens)
+        sorted_kinds = np.take_along_axis(kinds, order, axis=1)
+        closes = ~np.take_along_axis(opens, order, axis=1)
+        # Where brackets are sorted by their height, each closes the one before it.
+        sorted_kinds[:, 1:] = np.where(closes[:, 1:], sorted_kinds[:, :-1], sorted_kinds[:, 1:])
+        np.put_along_axis(kinds, order, sorted_kinds, axis=1)
+        return cut(2 * kinds + ~opens, lengths)
 
     def _last_open(self, strings: Strings) -> tuple[np.ndarray, np.ndarray]:
         """The kind of the last open bracket after each number of symbols, and how many are open.
@@ -201,6 +212,12 @@ class Nesting:
             depths[:, place + 1] = depth
             last_open[:, place + 1] = opened[rows, np.maximum(depth - 1, 0)]
         return last_open, depths
+
+
+def _by_level(opens: np.ndarray) -> np.ndarray:
+    """The order of brackets by the height at which they stand, and in turn at the same height."""
+    depths = np.cumsum(np.where(opens, 1, -1), axis=1)
+    return np.argsort(depths + ~opens, axis=1, kind="stable")
 
 
 @functools.lru_cache(maxsize=8)

@@ -165,9 +165,7 @@ class Pattern(Task):
         return len(self.sample(size, "train", 0).text)
 
     def rows(self, sizes, keys, limits=None) -> Rows:
-        return self._rows_of(self.batch(np.asarray(sizes), keys, limits))
-
-    def _rows_of(self, batch: Batch) -> Rows:
+        batch = self.batch(np.asarray(sizes), keys, limits)
         read = padded(batch.tokens, batch.lengths)
         known = padded(batch.deterministic, batch.lengths)
         # The last symbol is only ever a target, unless it tells the next sequence's first.

@@ -33,7 +33,8 @@ class FiniteSet:
         first = np.searchsorted(self.sizes, sizes)
         number = np.searchsorted(self.sizes, sizes, side="right") - first
         chosen = first + scale(words(keys, 0), number)
-        return Strings(self._strings.tokens[chosen], self._strings.lengths[chosen])
+        lengths = self._strings.lengths[chosen]
+        return Strings(self._strings.tokens[chosen, : lengths.max(initial=0)], lengths)
 
     def draw_sizes(self, numbers: np.ndarray, largest: np.ndarray | int) -> np.ndarray:
         """The size of a random string that is not above the largest size."""
