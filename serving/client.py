@@ -3,6 +3,7 @@
 python -m keras_stackrnn.serving.client --model=anbn predict aaab
 python -m keras_stackrnn.serving.client --model=anbn score 0,0,0,1
 python -m keras_stackrnn.serving.client --model=anbn generate aaa
+python -m keras_stackrnn.serving.client --model=anbn --max_symbols=1000 stream aaa
 python -m keras_stackrnn.serving.client --model=anbn session start
 python -m keras_stackrnn.serving.client --model=anbn session step 4711 0,0,1
 python -m keras_stackrnn.serving.client --model=anbn --watch
@@ -24,6 +25,11 @@ from tensorflow_serving.apis import (
 
 from keras_stackrnn.serving import client_sessions, tensors
 from keras_stackrnn.serving.client_sessions import KeptSession, Session, padded, token_ids
+from keras_stackrnn.serving.generation_messages import (
+    GENERATION_SERVICE,
+    GenerateRequest,
+    GenerateResponse,
+)
 
 _MAX_RESPONSE_BYTES = 2**31 - 1
 _BAR_WIDTH = 40
@@ -66,6 +72,11 @@ class Client:
         else:
             self._channel = grpc.secure_channel(address, credentials, options)
         self._stub = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
+        self._generate = self._channel.unary_stream(
+            f"/{GENERATION_SERVICE}/Generate",
+            request_serializer=GenerateRequest.SerializeToString,
+            response_deserializer=GenerateResponse.FromString,
+        )
         self._model = model
         self._version = version
         self._label = label
@@ -128,6 +139,38 @@ class Client:
         for name, value in options.items():
             inputs[name] = self._shaped("generate", name, value, len(texts))
         return [text.decode() for text in self.call("generate", inputs)["text"]]
+
+    def stream(
+        self,
+        text: str,
+        max_symbols: int = 20,
+        temperature: float = 1.0,
+        seed: int = 0,
+        stop: Sequence[str] = (),
+    ) -> Iterator[str]:
+        """Continues a text, and yields what is added as the embedded server draws it.
+
+        All of it is what `generate` gives, of any length; `timeout_seconds` does not bound it. To
+        close the iterator ends the work.
+
+        Args:
+            text: what to continue.
+            max_symbols: how many symbols to add at most.
+            temperature: see `generate`.
+            seed: see `generate`.
+            stop: symbols before which to stop.
+        """
+        request = GenerateRequest(
+            text=text, max_symbols=max_symbols, temperature=temperature, seed=seed, stop=stop
+        )
+        self._fill_spec(request.model_spec, None)
+        call = self._generate(request)
+        try:
+            for part in call:
+                if part.text:
+                    yield part.text
+        finally:
+            call.cancel()
 
     def session(self, batch_size: int = 1) -> Session:
         """Begins `batch_size` sequences; their state travels with each call."""
@@ -278,10 +321,20 @@ def _print_continuations(client: Client, texts: Sequence[str]) -> None:
     print("\n".join(client.generate(texts, *options)))
 
 
+def _print_stream(client: Client, texts: Sequence[str]) -> None:
+    values = flags.FLAGS
+    options = (values.max_symbols, values.temperature, values.seed, values.stop)
+    for text in texts:
+        for part in client.stream(text, *options):
+            print(part, end="", flush=True)
+        print()
+
+
 _COMMANDS = {
     "predict": _print_predictions,
     "score": lambda client, texts: _print_scores(client, [token_ids(text) for text in texts]),
     "generate": _print_continuations,
+    "stream": _print_stream,
     "session": client_sessions.run_command,
 }
 
@@ -298,9 +351,14 @@ def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
     flags.DEFINE_string("tls_ca", None, "PEM file of whom to trust; the system's by default.", **of)
     flags.DEFINE_string("tls_key", None, "PEM file of the client's own key.", **of)
     flags.DEFINE_string("tls_certificate", None, "PEM file of the client's own certificate.", **of)
-    flags.DEFINE_integer("max_symbols", 20, "generate: how many symbols to add at most.", **of)
-    flags.DEFINE_float("temperature", 1.0, "generate: below 1 bolder, above 1 more random.", **of)
-    flags.DEFINE_integer("seed", 0, "generate: the same seed draws the same symbols.", **of)
+    flags.DEFINE_integer(
+        "max_symbols", 20, "generate, stream: how many symbols to add at most.", **of
+    )
+    flags.DEFINE_float(
+        "temperature", 1.0, "generate, stream: below 1 bolder, above 1 more random.", **of
+    )
+    flags.DEFINE_integer("seed", 0, "generate, stream: the same seed draws the same symbols.", **of)
+    flags.DEFINE_multi_string("stop", [], "stream: a symbol before which to stop.", **of)
     flags.DEFINE_boolean("watch", False, "Draw the prediction while you type.", **of)
 
 

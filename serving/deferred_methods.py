@@ -18,14 +18,13 @@ import grpc
 from grpc._cython import cygrpc
 
 from keras_stackrnn.serving import status
+from keras_stackrnn.serving.deadlines import deadline_of
 
 logger = logging.getLogger(__name__)
 
 # Takes a request and its deadline, in seconds of `time.monotonic()` or None.
 Method = Callable[[bytes, float | None], Future]
 
-# gRPC says "no deadline" with one in the far future.
-_LONGEST_DEADLINE_SECONDS = 1e8
 _NO_FLAGS = 0
 
 
@@ -152,9 +151,7 @@ class _Call:
         self._call = event.call
         self._answer: Future | None = None
         # gRPC's deadline is a time of day, which changes when the clock is set.
-        remaining = event.call_details.deadline - time.time()
-        has_deadline = remaining < _LONGEST_DEADLINE_SECONDS
-        self._deadline = time.monotonic() + remaining if has_deadline else None
+        self._deadline = deadline_of(event.call_details.deadline - time.time())
 
     def start(self) -> None:
         self._start(self._closed, cygrpc.ReceiveCloseOnServerOperation(_NO_FLAGS))

@@ -1,7 +1,7 @@
-"""The gRPC side: TensorFlow Serving's two services, health checks and reflection."""
+"""The gRPC side: TensorFlow Serving's two services, ours, health checks and reflection."""
 
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
 
 import grpc
 from google.protobuf import message
@@ -21,6 +21,8 @@ from tensorflow_serving.apis import (
 
 from keras_stackrnn.serving import status
 from keras_stackrnn.serving.answers import Answer
+from keras_stackrnn.serving.deadlines import deadline_of
+from keras_stackrnn.serving.generation_messages import GENERATION_SERVICE, GenerateRequest
 from keras_stackrnn.serving.later_methods import LaterMethods, add_later_methods
 from keras_stackrnn.serving.service import Caller, Service
 
@@ -34,7 +36,7 @@ HEALTH_NAMES = ("", "PredictionService", "ModelService", PREDICTION_SERVICE, MOD
 
 
 def add_services(server: grpc.Server, service: Service, read_seconds: float) -> LaterMethods:
-    """Registers PredictionService, ModelService and reflection with `server`.
+    """Registers PredictionService, ModelService, GenerationService and reflection with `server`.
 
     Args:
         server: one on threads, not started yet.
@@ -59,10 +61,13 @@ def add_services(server: grpc.Server, service: Service, read_seconds: float) -> 
                 PREDICTION_SERVICE, {"GetModelMetadata": metadata}
             ),
             grpc.method_handlers_generic_handler(MODEL_SERVICE, model_handlers),
+            grpc.method_handlers_generic_handler(
+                GENERATION_SERVICE, {"Generate": _streaming(service)}
+            ),
         )
     )
     reflection.enable_server_reflection(
-        (PREDICTION_SERVICE, MODEL_SERVICE, reflection.SERVICE_NAME), server
+        (PREDICTION_SERVICE, MODEL_SERVICE, GENERATION_SERVICE, reflection.SERVICE_NAME), server
     )
     inference = {
         "Predict": (predict_pb2.PredictRequest, service.predict),
@@ -106,6 +111,28 @@ def _at_once(request_class: type[message.Message], method: Callable) -> grpc.Rpc
         context.abort(serving_error.code, serving_error.message)
 
     return grpc.unary_unary_rpc_method_handler(handle)
+
+
+def _streaming(service: Service) -> grpc.RpcMethodHandler:
+    """Generate, on a thread of its own: gRPC asks for the next part when the last one has gone."""
+
+    def generate(data: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
+        deadline = deadline_of(context.time_remaining())
+        try:
+            request = _parsed(GenerateRequest, data)
+            with service.generate(request, Caller("GRPC", deadline)) as continuation:
+                while part := Answer(continuation.part(deadline)).result():
+                    if not context.is_active():
+                        raise CancelledError
+                    yield part.SerializeToString()
+            return
+        except CancelledError:
+            return
+        except Exception as error:
+            serving_error = status.as_serving_error(error)
+        context.abort(serving_error.code, serving_error.message)
+
+    return grpc.unary_stream_rpc_method_handler(generate)
 
 
 def _later(

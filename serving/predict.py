@@ -23,6 +23,8 @@ from keras_stackrnn.serving import status, tensors
 from keras_stackrnn.serving.saved_model import Signature
 
 DEFAULT_SIGNATURE = "serving_default"
+# What a model's state is before the first symbol, for signatures that read on from one.
+INITIAL_STATE = "initial_state"
 PREDICT_METHOD = "tensorflow/serving/predict"
 CLASSIFY_METHOD = "tensorflow/serving/classify"
 REGRESS_METHOD = "tensorflow/serving/regress"

@@ -6,8 +6,8 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from aiohttp import web
 from google.protobuf import json_format
@@ -26,10 +26,30 @@ from keras_stackrnn.serving.rest_access import Access
 from keras_stackrnn.serving.rest_connections import Connections, HttpError, json_response
 from keras_stackrnn.serving.service import Caller, Service
 
-_MODEL = r"/v1/models/(?P<name>[^/:]+)(?:/(?:versions/(?P<version>\d+)|labels/(?P<label>[^/:]+)))?"
-_INFERENCE_PATH = re.compile(_MODEL + r":(?P<method>predict|classify|regress)")
-_STATUS_PATH = re.compile(_MODEL + r"(?P<metadata>/metadata)?")
+MODEL_PATH = (
+    r"/v1/models/(?P<name>[^/:]+)(?:/(?:versions/(?P<version>\d+)|labels/(?P<label>[^/:]+)))?"
+)
+_INFERENCE_PATH = re.compile(MODEL_PATH + r":(?P<method>predict|classify|regress)")
+_STATUS_PATH = re.compile(MODEL_PATH + r"(?P<metadata>/metadata)?")
 _LARGE_BODY_BYTES = 65536
+
+
+class Endpoint(Protocol):
+    """Addresses beside those of TensorFlow Serving."""
+
+    def takes(self, method: str, path: str) -> bool:
+        """Whether a request is for this."""
+
+    async def answer(
+        self, request: web.BaseRequest, body: bytes, headers: Mapping[str, str]
+    ) -> web.StreamResponse:
+        """Answers a request that it `takes`, or raises `ServingError`.
+
+        Args:
+            request: what is asked.
+            body: that of the request.
+            headers: of an answer that is begun here; others are given them later.
+        """
 
 
 class RestServer:
@@ -43,6 +63,7 @@ class RestServer:
         max_body_bytes: longer bodies are refused.
         max_inflight_requests: more at a time are refused.
         prometheus_path: where metrics are served, or None.
+        endpoints: what is answered besides.
     """
 
     def __init__(
@@ -54,12 +75,14 @@ class RestServer:
         max_body_bytes: int,
         max_inflight_requests: int,
         prometheus_path: str | None,
+        endpoints: Sequence[Endpoint] = (),
     ):
         self._service = service
         self._access = access
         self._timeout_seconds = timeout_seconds
         self._max_inflight_requests = max_inflight_requests
         self._prometheus_path = prometheus_path
+        self._endpoints = endpoints
         self._methods: dict[str, Callable[..., Awaitable[dict]]] = {
             "predict": self._predict,
             "classify": self._classify,
@@ -128,6 +151,9 @@ class RestServer:
                 raise status.resource_exhausted(
                     f"Too many requests in flight: at most {self._max_inflight_requests} are taken"
                 )
+            for endpoint in self._endpoints:
+                if endpoint.takes(method, request.path):
+                    return await endpoint.answer(request, body, self._access.headers(request))
             return json_response(await self._answer(method, request.path, body), 200)
         finally:
             self._inflight -= 1
@@ -137,14 +163,14 @@ class RestServer:
             caller = Caller("REST", time.monotonic() + self._timeout_seconds)
             try:
                 async with asyncio.timeout(self._timeout_seconds):
-                    return await self._methods[match["method"]](_spec(match), body, caller)
+                    return await self._methods[match["method"]](spec_of(match), body, caller)
             except TimeoutError as error:
                 raise status.deadline_exceeded(
                     f"No answer within {self._timeout_seconds:g} s"
                 ) from error
         if method == "GET" and (match := _STATUS_PATH.fullmatch(path)):
             answer = self._metadata if match["metadata"] else self._status
-            return await answer(_spec(match))
+            return await answer(spec_of(match))
         if path.startswith("/v1/"):
             raise status.invalid_argument(f"Malformed request: {method} {path}")
         raise HttpError(404, "404 Not Found")
@@ -157,7 +183,7 @@ class RestServer:
         inputs, as_rows = await _aside(body, json_tensors.read_inputs, document, infos)
         for name, proto in inputs.items():
             request.inputs[name].CopyFrom(proto)
-        response = await _answer(self._service.predict(request, caller))
+        response = await answered(self._service.predict(request, caller))
         return await _aside(body, json_tensors.write_outputs, response.outputs, as_rows)
 
     def _input_infos(self, spec: model_pb2.ModelSpec, names: Collection[str]) -> json_tensors.Infos:
@@ -178,7 +204,7 @@ class RestServer:
     async def _classify(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
         request = classification_pb2.ClassificationRequest(model_spec=spec)
         _read_examples(body, "classify", request)
-        response = await _answer(self._service.classify(request, caller))
+        response = await answered(self._service.classify(request, caller))
         return {
             "results": [
                 [[entry.label, json_tensors.as_number(entry.score)] for entry in row.classes]
@@ -189,7 +215,7 @@ class RestServer:
     async def _regress(self, spec: model_pb2.ModelSpec, body: bytes, caller: Caller) -> dict:
         request = regression_pb2.RegressionRequest(model_spec=spec)
         _read_examples(body, "regress", request)
-        response = await _answer(self._service.regress(request, caller))
+        response = await answered(self._service.regress(request, caller))
         return {
             "results": [json_tensors.as_number(row.value) for row in response.result.regressions]
         }
@@ -211,12 +237,13 @@ class RestServer:
         }
 
 
-async def _answer(coroutine: Coroutine) -> Any:
+async def answered(coroutine: Coroutine) -> Any:
     """Waits on this event loop for one of the service's coroutines, which know of none."""
     return await asyncio.wrap_future(Answer(coroutine))
 
 
-def _spec(match: re.Match) -> model_pb2.ModelSpec:
+def spec_of(match: re.Match) -> model_pb2.ModelSpec:
+    """The model that an address of `MODEL_PATH` names."""
     spec = model_pb2.ModelSpec(name=match["name"])
     if match["version"]:
         if int(match["version"]) >= 2**63:

@@ -23,6 +23,8 @@ from tensorflow_serving.apis import (
 from keras_stackrnn.serving import predict, status
 from keras_stackrnn.serving.answers import ended
 from keras_stackrnn.serving.batching import BatchingRunner, DirectRunner
+from keras_stackrnn.serving.generation import Continuation
+from keras_stackrnn.serving.generation_messages import GenerateRequest
 from keras_stackrnn.serving.metrics import Metrics
 from keras_stackrnn.serving.models import ModelManager
 from keras_stackrnn.serving.printable import printable
@@ -119,6 +121,16 @@ class Service:
         plan, respond = predict.plan_multi_inference, predict.multi_inference_response
         return await self._infer("MultiInference", spec, request, caller, plan, respond)
 
+    @contextlib.contextmanager
+    def generate(self, request: GenerateRequest, caller: Caller) -> Iterator[Continuation]:
+        """What is drawn after a text; the version that draws it stays loaded meanwhile."""
+        _check_spec(request)
+        with (
+            self._counted("Generate", request.model_spec, caller),
+            self.models.lease(request.model_spec) as servable,
+        ):
+            yield Continuation(servable, self._runner, request)
+
     def get_model_metadata(
         self, request: get_model_metadata_pb2.GetModelMetadataRequest
     ) -> get_model_metadata_pb2.GetModelMetadataResponse:
@@ -187,6 +199,9 @@ class Service:
             if code == grpc.StatusCode.INTERNAL:
                 logger.error("%s for model %s failed", api, printable(spec.name), exc_info=error)
             raise serving_error from error
+        except BaseException:  # a stream that nobody reads on, or that is broken off
+            code = grpc.StatusCode.CANCELLED
+            raise
         finally:
             with self._counting:
                 self._inflight -= 1

@@ -24,7 +24,6 @@ from keras_stackrnn.serving.saved_model import SavedModel
 
 SEQUENCE_ID = "sequence_id"
 SEQUENCE_CONTROL = "sequence_control_input"
-INITIAL_STATE = "initial_state"
 STEP = "step"
 
 _CONTROLS = {
@@ -153,7 +152,7 @@ class StatefulPredict:
         return predict.predict_response(shown, request, servable.version, arrays), after
 
     async def _initial_state(self, model: SavedModel, rows: int, deadline) -> Arrays:
-        signature = model.signatures[INITIAL_STATE]
+        signature = model.signatures[predict.INITIAL_STATE]
         feeds = {
             signature.inputs[name]: tensors.option_of(info, rows, rows)
             for name, info in signature.definition.inputs.items()
@@ -164,12 +163,12 @@ class StatefulPredict:
 
 
 def _state_names(signatures: predict.Signatures) -> frozenset[str]:
-    if INITIAL_STATE not in signatures:
+    if predict.INITIAL_STATE not in signatures:
         raise status.failed_precondition(
-            f'A session needs a model with the signature "{INITIAL_STATE}"; this one has '
+            f'A session needs a model with the signature "{predict.INITIAL_STATE}"; this one has '
             f"{', '.join(sorted(signatures))}"
         )
-    return frozenset(signatures[INITIAL_STATE].outputs)
+    return frozenset(signatures[predict.INITIAL_STATE].outputs)
 
 
 def _reading_signature(signatures: predict.Signatures, spec: model_pb2.ModelSpec) -> str:

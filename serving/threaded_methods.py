@@ -1,7 +1,6 @@
 """gRPC methods that answer later, on nothing but gRPC's public names: each waits on a thread."""
 
 import contextlib
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
@@ -9,9 +8,7 @@ from concurrent.futures import CancelledError, Future
 import grpc
 
 from keras_stackrnn.serving import status
-
-# gRPC says "no deadline" with one in the far future.
-_LONGEST_DEADLINE_SECONDS = 1e8
+from keras_stackrnn.serving.deadlines import deadline_of
 
 
 class ThreadedMethods:
@@ -49,9 +46,7 @@ class ThreadedMethods:
 
 def _waiting_for(method: Callable[[bytes, float | None], Future]) -> Callable:
     def handle(data: bytes, context: grpc.ServicerContext) -> bytes:
-        remaining = context.time_remaining()
-        is_bounded = remaining is not None and remaining < _LONGEST_DEADLINE_SECONDS
-        answer = method(data, time.monotonic() + remaining if is_bounded else None)
+        answer = method(data, deadline_of(context.time_remaining()))
         # If the call is over by now, there is no callback, and nobody to answer.
         if not context.add_callback(answer.cancel):
             answer.cancel()

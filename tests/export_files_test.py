@@ -53,6 +53,18 @@ def test_words_are_set_apart_by_white_space(tmp_path):
     text = exported.in_session("generate", text=[b"the"], **options)["text"][0].decode()
     assert len(text.split(" ")) == 4
     assert set(text.split(" ")) <= set(exported.model.vocabulary)
+    state, symbols, written = exported.in_session("initial_state", batch_size=np.int32(1)), [], b""
+    for position, prompt in enumerate(["the", "", "", ""]):
+        part = exported.in_session(
+            "generate_on",
+            text=[prompt.encode()],
+            **{**options, "max_symbols": np.int32(1), "position": np.int64(position), **state},
+        )
+        state = {name: part[name] for name in state}
+        symbols.append(part["symbols"][0, 0].decode())
+        written += part["written"][0, 0]
+    assert symbols == text.split(" ")
+    assert written.decode() == text
 
 
 def test_the_end_of_a_line_ends_a_line_of_characters(tmp_path):
@@ -138,13 +150,15 @@ def test_saved_model_cli_runs_every_signature(exports, tmp_path):
     tokens = request_of([[0, 1, 1], [2]])
     text = {"text": np.array([b"abb", b"."])}
     options = {"max_symbols": np.int32(5), "temperature": np.float32(1), "seed": np.int64(7)}
+    state = exported.in_session("initial_state", batch_size=np.int32(2))
     requests = {
         "serving_default": tokens,
         "predict_text": text,
         "score": tokens,
-        "step": {**tokens, **exported.in_session("initial_state", batch_size=np.int32(2))},
+        "step": {**tokens, **state},
         "initial_state": {"batch_size": np.int32(2)},
         "generate": {**text, **options},
+        "generate_on": {**text, **options, "position": np.int64(3), **state},
         "trace": text,
     }
     assert requests.keys() == exported.session.signatures.keys() - {"__saved_model_init_op"}

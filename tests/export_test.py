@@ -268,6 +268,44 @@ def test_each_row_has_its_own_options(exported):
     assert others[2] != together[2]
 
 
+def in_parts(exported, text, sizes, **options):
+    """Continues texts in parts of so many symbols, row by row its own; what was written, by row."""
+    rows = len(text)
+    state = exported.in_session("initial_state", batch_size=np.int32(rows))
+    written, position = [b""] * rows, np.zeros(rows, np.int64)
+    for part in sizes:
+        outputs = exported.in_session(
+            "generate_on", text=text, max_symbols=part, position=position, **options, **state
+        )
+        state = {name: outputs[name] for name in state}
+        for row, pieces in enumerate(outputs["written"]):
+            assert not any(pieces[part[row] :])
+            written[row] += b"".join(pieces)
+        position, text = position + part, [b""] * rows
+    return written, state
+
+
+def test_parts_of_a_continuation_are_the_whole_one(exported):
+    texts = [b"ab", b"a", b""]
+    options = {"temperature": np.array([1.0, 0.0, 5.0], np.float32), "seed": np.arange(5, 8)}
+    whole = exported.in_session("generate", text=texts, max_symbols=np.int32(12), **options)["text"]
+    sizes = np.array([[1, 4, 6], [2, 5, 0], [3, 1, 5], [6, 2, 1]], np.int32)
+    written, state = in_parts(exported, texts, sizes, **options)
+    assert written == whole.tolist()
+    # The state is that of whoever read all of it.
+    read = [(text + more).decode() for text, more in zip(texts, whole, strict=True)]
+    rows = [[VOCABULARY.index(symbol) for symbol in text] for text in read]
+    start = exported.in_session("initial_state", batch_size=np.int32(3))
+    read = exported.in_session("step", **request_of(rows), **start)
+    again = {"tokens": np.array([[0]] * 3, np.int32), "lengths": np.ones(3, np.int32)}
+    assert_close(
+        exported.in_session("step", **again, **state)["probabilities"],
+        exported.in_session("step", **again, **{name: read[name] for name in state})[
+            "probabilities"
+        ],
+    )
+
+
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
 def test_symbols_are_drawn_by_their_probabilities(exports, temperature):
     exported, draws = exports("stack"), 4000
@@ -387,6 +425,20 @@ def last_actions(exported, row):
             "generate",
             {"text": ["a"], "max_symbols": 1, "temperature": -0.5, "seed": np.int64(0)},
             "Expected a temperature of 0 or more, got -0.5",
+        ),
+        (
+            "generate_on",
+            {
+                "text": ["a"],
+                "max_symbols": 1,
+                "temperature": 1.0,
+                "seed": np.int64(0),
+                "position": np.int64(-1),
+                "hidden_0": np.zeros([1, 4]),
+                "memory_0": np.zeros([1, 6]),
+                "depth_0": [3],
+            },
+            "Expected a position of 0 or more, got -1",
         ),
         (
             "step",

@@ -93,6 +93,31 @@ class NextSymbol(tf.Module):
         suffix = tf.strings.as_string(seed) + tf.strings.as_string(temperature, precision=1)
         return {"text": text + more + suffix}
 
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([None], tf.string, "text"),
+            tf.TensorSpec([], tf.int32, "max_symbols"),
+            tf.TensorSpec([], tf.float32, "temperature"),
+            tf.TensorSpec([], tf.int64, "seed"),
+            tf.TensorSpec([], tf.int64, "position"),
+            tf.TensorSpec([None, VOCABULARY], name="counts"),
+        ]
+    )
+    def generate_on(self, text, max_symbols, temperature, seed, position, counts):
+        """Goes round the letters: after so many symbols, seed and read ones too, comes that one."""
+        characters = tf.strings.unicode_decode(text, "UTF-8")
+        lengths = tf.cast(characters.row_lengths(), tf.int32)
+        counts += self._counts(characters.to_tensor(ord("a")) - ord("a"), lengths)
+        read = tf.cast(tf.reduce_sum(counts, axis=1), tf.int32) + tf.cast(seed, tf.int32)
+        tokens = (read[:, None] + tf.range(max_symbols)) % VOCABULARY
+        symbols = tf.gather(tf.constant(list("abcde")), tokens)
+        dash = tf.where(position + tf.range(tf.cast(max_symbols, tf.int64)) > 0, "-", "")
+        return {
+            "symbols": symbols,
+            "written": tf.strings.join([tf.broadcast_to(dash, tf.shape(symbols)), symbols]),
+            "counts": counts + self._counts(tokens, tf.fill(tf.shape(text), max_symbols)),
+        }
+
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
     def batch_rows(self, x):
         """Tells each row how many rows ran together."""
@@ -125,6 +150,7 @@ def save_next_symbol(path: pathlib.Path, scale: float) -> pathlib.Path:
         "initial_state": model.initial_state,
         "predict_text": model.predict_text,
         "generate": model.generate,
+        "generate_on": model.generate_on,
         "batch_rows": model.batch_rows,
         "total": model.total,
         "spin": model.spin,

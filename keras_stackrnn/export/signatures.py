@@ -16,6 +16,7 @@ TOP_SYMBOLS = 10
 # Of one text, and of all texts of a request: a small request cannot take all of a server's memory.
 MAX_GENERATED = 10_000
 MAX_GENERATED_TOGETHER = 1_000_000
+_PHILOX = tf.random.Algorithm.PHILOX.value
 
 _TOKENS = tf.TensorSpec([None, None], tf.int32, "tokens")
 _LENGTHS = tf.TensorSpec([None], tf.int32, "lengths")
@@ -25,6 +26,7 @@ _BATCH_SIZE = tf.TensorSpec(None, tf.int32, "batch_size")
 _MAX_SYMBOLS = tf.TensorSpec(None, tf.int32, "max_symbols")
 _TEMPERATURE = tf.TensorSpec(None, tf.float32, "temperature")
 _SEED = tf.TensorSpec(None, tf.int64, "seed")
+_POSITION = tf.TensorSpec(None, tf.int64, "position")
 
 
 class Signature(NamedTuple):
@@ -62,13 +64,15 @@ class Signatures:
     def all(self) -> dict[str, Signature]:
         """The signatures by name; models without memories have no `trace`."""
         specs = list(self._reader.state_specs.values())
+        drawing = [_MAX_SYMBOLS, _TEMPERATURE, _SEED]
         signatures = {
             "serving_default": Signature(self.predict, [_TOKENS, _LENGTHS]),
             "predict_text": Signature(self.predict_text, [_TEXT]),
             "score": Signature(self.score, [_TOKENS, _LENGTHS]),
             "step": Signature(self.step, [_TOKENS, _LENGTHS, *specs]),
             "initial_state": Signature(self.initial_state, [_BATCH_SIZE]),
-            "generate": Signature(self.generate, [_TEXT, _MAX_SYMBOLS, _TEMPERATURE, _SEED]),
+            "generate": Signature(self.generate, [_TEXT, *drawing]),
+            "generate_on": Signature(self.generate_on, [_TEXT, *drawing, _POSITION, *specs]),
         }
         if self._reader.has_memory:
             signatures["trace"] = Signature(self.trace, [_TEXT])
@@ -165,6 +169,45 @@ class Signatures:
         Returns:
             `text` `[B]`: the continuations, without the texts.
         """
+        states = self._reader.initial_state(tf.shape(text)[0])
+        drawn, limits, _ = self._drawn(text, max_symbols, temperature, seed, 0, states, stops=False)
+        return {"text": self._symbols.decode(drawn, limits)}
+
+    def generate_on(self, text, max_symbols, temperature, seed, position, *states):
+        """A part of a continuation: all parts together are what `generate` gives, of any length.
+
+        Args:
+            text: `[B]`, what to read before; nothing but in the first part.
+            max_symbols: How many symbols this part has; see `generate`.
+            temperature: See `generate`.
+            seed: See `generate`.
+            position: How many symbols there were before this part; one for all or `[B]`.
+            states: After the last part, `initial_state` before the first.
+
+        Returns:
+            `symbols` `[B, T]`, T being the largest of `max_symbols`; `written` `[B, T]`, what each
+            adds to the text; and every state tensor. Where there is padding: "".
+        """
+        positions = tf.broadcast_to(position, tf.shape(text))
+        positions = require_none(
+            positions,
+            tf.boolean_mask(positions, positions < 0),
+            "Expected a position of 0 or more",
+        )
+        states = dict(zip(self._reader.state_specs, states, strict=True))
+        drawn, limits, carried = self._drawn(
+            text, max_symbols, temperature, seed, positions, states, stops=True
+        )
+        steps = longest(limits)
+        return {
+            "symbols": _padded(self._symbols.names(drawn), limits, steps, ""),
+            "written": _padded(self._symbols.written(drawn, positions), limits, steps, ""),
+            **self._reader.end(carried),
+        }
+
+    def _drawn(self, text, max_symbols, temperature, seed, position, states, stops):
+        """Tokens drawn after a text, `[B, longest]`; how many of each row count; what is carried in
+        the end, if it `stops` at each row's own last symbol."""
         reader, batch = self._reader, tf.shape(text)
         limits = tf.broadcast_to(max_symbols, batch)
         temperatures = tf.broadcast_to(temperature, batch)
@@ -187,22 +230,23 @@ class Signatures:
             tf.boolean_mask(temperatures, ~is_right),
             "Expected a temperature of 0 or more",
         )
-        uniforms = _uniforms(tf.broadcast_to(seed, batch), limits)
+        positions = tf.broadcast_to(tf.cast(position, tf.int64), batch)
+        uniforms = _uniforms(tf.broadcast_to(seed, batch), limits, positions)
         steps = longest(limits)
         tokens, lengths = self._symbols.encode(text)
-        _, states = self._read_on(tokens, lengths, *reader.initial_state(batch[0]).values())
+        _, states = self._read_on(tokens, lengths, *states.values())
         carried = reader.begin(states, steps, piled=reader.rounds)
         advance = reader.stepper()
 
         def step(t, carried, drawn):
             token = _draw(reader.logits(reader.hidden(carried)), temperatures, uniforms[:, t])
-            carried, _ = advance(reader.inputs(token), carried, None)
+            carried, _ = advance(reader.inputs(token), carried, t < limits if stops else None)
             return t + 1, carried, drawn.write(t + 1, token)
 
         drawn = tf.TensorArray(tf.int32, steps + 1, element_shape=[None])
         drawn = drawn.write(0, tf.zeros(batch, tf.int32))
-        _, _, drawn = loop(steps, step, (0, carried, drawn))
-        return {"text": self._symbols.decode(tf.transpose(drawn.stack()[1:]), limits)}
+        _, carried, drawn = loop(steps, step, (0, carried, drawn))
+        return tf.transpose(drawn.stack()[1:]), limits, carried
 
     def trace(self, text):
         """What the memories did at each symbol of a text.
@@ -345,16 +389,25 @@ def _padded(tensor, lengths, columns, filler):
     return tf.where(counts, tensor, filler)
 
 
-def _uniforms(seeds, limits):
-    """`[B, longest]` numbers between 0 and 1; a row depends on its own seed and limit alone."""
-    steps = longest(limits)
+def _uniforms(seeds, limits, positions):
+    """`[B, longest]` numbers between 0 and 1, row by row those of its own seed from a position on.
 
-    def row(seed_and_limit):
-        seed, limit = seed_and_limit
-        numbers = tf.random.stateless_uniform([limit], tf.stack([seed, 0]), alg="philox")
-        return tf.pad(numbers, [[0, steps - limit]])
+    They are what `tf.random.stateless_uniform` draws: a counter, scrambled, gives four of them.
+    """
+    steps, at_once = longest(limits), 4
 
-    return tf.map_fn(row, (seeds, limits), fn_output_signature=tf.TensorSpec([None], tf.float32))
+    def row(seed_limit_and_position):
+        seed, limit, position = seed_limit_and_position
+        key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(seed=tf.stack([seed, 0]))
+        counter += tf.cast(tf.stack([position // at_once, 0]), tf.uint64)
+        before = tf.cast(position % at_once, tf.int32)
+        numbers = tf.raw_ops.StatelessRandomUniformV2(
+            shape=[before + limit], key=key, counter=counter, alg=_PHILOX
+        )
+        return tf.pad(numbers[before:], [[0, steps - limit]])
+
+    rows = (seeds, limits, positions)
+    return tf.map_fn(row, rows, fn_output_signature=tf.TensorSpec([None], tf.float32))
 
 
 def _draw(logits, temperatures, uniforms):

@@ -70,6 +70,14 @@ class Symbols:
         """The symbols of token ids of any shape."""
         return tf.gather(tf.constant(self.vocabulary), tokens)
 
+    def written(self, tokens, positions):
+        """What each of the tokens `[batch, columns]` adds to a text of so many symbols."""
+        written = tf.gather(tf.constant(self._written), tokens)
+        if not self.separator:
+            return written
+        is_first = positions[:, None] + tf.range(tf.shape(tokens, tf.int64)[1])[None] == 0
+        return tf.strings.join([tf.where(is_first, "", self.separator), written])
+
     def decode(self, tokens, lengths):
         """The texts of the first `lengths` tokens of every row."""
         written = tf.gather(tf.constant(self._written), tokens)

@@ -32,17 +32,23 @@ def _requests(reader, symbols):
     length = min(_LENGTH, symbols.limits.length)
     text = {"text": tf.constant([symbols.example(length)])}
     sequence = {"tokens": tf.zeros([1, length], tf.int32), "lengths": tf.constant([length])}
+    drawing = {
+        "max_symbols": tf.constant(length),
+        "temperature": tf.constant(1.0),
+        "seed": tf.constant(0, tf.int64),
+    }
     requests = {
         "serving_default": sequence,
         "predict_text": text,
         "score": sequence,
         "step": {**sequence, **reader.initial_state(1)},
         "initial_state": {"batch_size": tf.constant(1)},
-        "generate": {
+        "generate": {**text, **drawing},
+        "generate_on": {
             **text,
-            "max_symbols": tf.constant(length),
-            "temperature": tf.constant(1.0),
-            "seed": tf.constant(0, tf.int64),
+            **drawing,
+            "position": tf.constant(0, tf.int64),
+            **reader.initial_state(1),
         },
     }
     if reader.has_memory:
