@@ -1,4 +1,4 @@
-"""The gRPC side: TensorFlow Serving's two services, ours, health checks and reflection."""
+"""The gRPC side: TensorFlow Serving's services, ours, KServe's, health checks and reflection."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
@@ -19,7 +19,7 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
-from keras_stackrnn.serving import status
+from keras_stackrnn.serving import open_inference, status
 from keras_stackrnn.serving.answers import Answer
 from keras_stackrnn.serving.deadlines import deadline_of
 from keras_stackrnn.serving.generation_messages import GENERATION_SERVICE, GenerateRequest
@@ -36,7 +36,7 @@ HEALTH_NAMES = ("", "PredictionService", "ModelService", PREDICTION_SERVICE, MOD
 
 
 def add_services(server: grpc.Server, service: Service, read_seconds: float) -> LaterMethods:
-    """Registers PredictionService, ModelService, GenerationService and reflection with `server`.
+    """Registers all services but the one of health with `server`, and reflection of most.
 
     Args:
         server: one on threads, not started yet.
@@ -66,6 +66,25 @@ def add_services(server: grpc.Server, service: Service, read_seconds: float) -> 
             ),
         )
     )
+    protocol = open_inference.OpenInference(service)
+    open_handlers = {
+        "ServerLive": protocol.server_live,
+        "ServerReady": protocol.server_ready,
+        "ServerMetadata": protocol.server_metadata,
+        "ModelReady": protocol.model_ready,
+        "ModelMetadata": protocol.model_metadata,
+    }
+    server.add_generic_rpc_handlers(
+        (
+            grpc.method_handlers_generic_handler(
+                open_inference.SERVICE.full_name,
+                {
+                    name: _at_once(open_inference.message_class(f"{name}Request"), method)
+                    for name, method in open_handlers.items()
+                },
+            ),
+        )
+    )
     reflection.enable_server_reflection(
         (PREDICTION_SERVICE, MODEL_SERVICE, GENERATION_SERVICE, reflection.SERVICE_NAME), server
     )
@@ -79,6 +98,9 @@ def add_services(server: grpc.Server, service: Service, read_seconds: float) -> 
         f"/{PREDICTION_SERVICE}/{name}": _later(request_class, method)
         for name, (request_class, method) in inference.items()
     }
+    methods[f"/{open_inference.SERVICE.full_name}/ModelInfer"] = _later(
+        open_inference.message_class("ModelInferRequest"), protocol.model_infer
+    )
     return add_later_methods(server, methods, read_seconds)
 
 

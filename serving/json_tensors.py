@@ -55,7 +55,7 @@ def parse(body: bytes) -> dict[str, Any]:
 def signature_name(document: dict[str, Any]) -> str:
     """Returns the signature a request names, or an empty string."""
     name = document.get("signature_name", "")
-    if not isinstance(name, str) or not _is_utf8(name):
+    if not isinstance(name, str) or not is_utf8(name):
         raise status.invalid_argument(
             f"JSON Value: {_quote(document)} not formatted correctly. "
             "'signature_name' key must be a string value."
@@ -112,7 +112,7 @@ def write_outputs(outputs: Mapping[str, tensor_pb2.TensorProto], as_rows: bool) 
             raise status.invalid_argument(f"Tensor name: {name} has no shape information ")
         array = tensors.from_proto(proto, max_bytes=2**40)
         sizes[name] = len(array) if array.ndim else 0
-        values[name] = _to_json(array, as_bytes=name.endswith("_bytes"))
+        values[name] = to_json(array, as_bytes=name.endswith("_bytes"))
     if as_rows:
         expected = next(iter(sizes.values()))
         for name, size in sizes.items():
@@ -279,7 +279,7 @@ def _element(value: Any, dtype: int) -> Any:
         if isinstance(value, bool):
             return value
     elif dtype == types_pb2.DT_STRING:
-        if isinstance(value, str) and _is_utf8(value):
+        if isinstance(value, str) and is_utf8(value):
             return value.encode()
         if isinstance(value, dict):
             return _decode_base64(value)
@@ -305,7 +305,8 @@ def _decode_base64(value: dict) -> bytes:
         raise status.invalid_argument("Unable to base64 decode") from error
 
 
-def _to_json(array: np.ndarray, as_bytes: bool) -> Any:
+def to_json(array: np.ndarray, as_bytes: bool = False) -> Any:
+    """Returns an array as lists; strings that are no text, or all `as_bytes`, in base64."""
     if array.dtype == np.object_:
         values = [_string_to_json(value, as_bytes) for value in array.reshape(-1)]
     elif array.dtype.kind == "f" and array.dtype.itemsize < 8:
@@ -341,7 +342,7 @@ def _example(value: Any) -> example_pb2.Example:
         )
     example = example_pb2.Example()
     for name, content in value.items():
-        if not _is_utf8(name):
+        if not is_utf8(name):
             raise status.invalid_argument(f"Feature: {_quote(name)} is not valid Unicode")
         feature = example.features.feature[name]
         feature.SetInParent()
@@ -361,7 +362,7 @@ def _add_to_feature(value: Any, name: str, feature: feature_pb2.Feature) -> None
             )
     elif isinstance(value, float):
         kind, item = "float_list", value
-    elif isinstance(value, str) and _is_utf8(value):
+    elif isinstance(value, str) and is_utf8(value):
         kind, item = "bytes_list", value.encode()
     elif _is_base64(value):
         kind, item = "bytes_list", _decode_base64(value)
@@ -377,7 +378,7 @@ def _add_to_feature(value: Any, name: str, feature: feature_pb2.Feature) -> None
     getattr(feature, kind).value.append(item)
 
 
-def _is_utf8(text: str) -> bool:
+def is_utf8(text: str) -> bool:
     """JSON can spell half of a surrogate pair, which no encoding can carry."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
 

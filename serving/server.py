@@ -44,6 +44,7 @@ from keras_stackrnn.serving.rest import RestServer
 from keras_stackrnn.serving.rest_access import Access, is_loopback
 from keras_stackrnn.serving.rest_connections import bound_sockets
 from keras_stackrnn.serving.rest_generation import GenerationEndpoint
+from keras_stackrnn.serving.rest_open_inference import OpenInferenceEndpoint
 from keras_stackrnn.serving.saved_model import SavedModel
 from keras_stackrnn.serving.service import Service
 from keras_stackrnn.serving.sessions import SessionOptions
@@ -268,7 +269,10 @@ class ModelServer:
             options.max_message_bytes,
             options.max_inflight_requests,
             options.prometheus_path,
-            [GenerationEndpoint(self.service, options.rest_api_timeout_seconds)],
+            [
+                endpoint(self.service, options.rest_api_timeout_seconds)
+                for endpoint in (GenerationEndpoint, OpenInferenceEndpoint)
+            ],
         )
         context = tls.http_context(options.rest_ssl) if options.rest_ssl else None
         await self._rest_server.start(self._rest_sockets, context)
