@@ -2,7 +2,7 @@
 
 import pathlib
 
-from google.protobuf import descriptor_pool, json_format, message_factory
+from google.protobuf import descriptor_pool, json_format
 from tensorflow_serving.apis import model_pb2
 
 from keras_stackrnn.serving import proto_files, status
@@ -11,10 +11,9 @@ _FILE = proto_files.load(
     pathlib.Path(__file__).with_name("generation.proto"), descriptor_pool.Default()
 )
 GENERATION_SERVICE = _FILE.services_by_name["GenerationService"].full_name
-GenerateRequest, GenerateResponse = (
-    message_factory.GetMessageClass(_FILE.message_types_by_name[name])
-    for name in ("GenerateRequest", "GenerateResponse")
-)
+_CLASSES = proto_files.message_classes(_FILE)
+GenerateRequest = _CLASSES["GenerateRequest"]
+GenerateResponse = _CLASSES["GenerateResponse"]
 
 
 def request_from_json(document: dict, spec: model_pb2.ModelSpec) -> GenerateRequest:

@@ -77,9 +77,9 @@ def add_services(server: grpc.Server, service: Service, read_seconds: float) -> 
     server.add_generic_rpc_handlers(
         (
             grpc.method_handlers_generic_handler(
-                open_inference.SERVICE.full_name,
+                open_inference.SERVICE,
                 {
-                    name: _at_once(open_inference.message_class(f"{name}Request"), method)
+                    name: _at_once(open_inference.MESSAGES[f"{name}Request"], method)
                     for name, method in open_handlers.items()
                 },
             ),
@@ -98,8 +98,8 @@ def add_services(server: grpc.Server, service: Service, read_seconds: float) -> 
         f"/{PREDICTION_SERVICE}/{name}": _later(request_class, method)
         for name, (request_class, method) in inference.items()
     }
-    methods[f"/{open_inference.SERVICE.full_name}/ModelInfer"] = _later(
-        open_inference.message_class("ModelInferRequest"), protocol.model_infer
+    methods[f"/{open_inference.SERVICE}/ModelInfer"] = _later(
+        open_inference.MESSAGES["ModelInferRequest"], protocol.model_infer
     )
     return add_later_methods(server, methods, read_seconds)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from google.protobuf import descriptor_pool, message_factory
+from google.protobuf import descriptor_pool
 from tensorflow_serving.apis import get_model_status_pb2, model_pb2, predict_pb2
 
 from keras_stackrnn import __version__
@@ -23,7 +23,8 @@ from keras_stackrnn.serving.stateful import SEQUENCE_CONTROL, SEQUENCE_ID
 _FILE = proto_files.load(
     pathlib.Path(__file__).with_name("open_inference.proto"), descriptor_pool.DescriptorPool()
 )
-SERVICE = _FILE.services_by_name["GRPCInferenceService"]
+SERVICE = _FILE.services_by_name["GRPCInferenceService"].full_name
+MESSAGES = proto_files.message_classes(_FILE)
 
 PLATFORM = "tensorflow_savedmodel"
 _NAME = "keras_stackrnn"
@@ -31,11 +32,6 @@ _EXTENSIONS = ("sequence",)
 _MAX_RESPONSE_BYTES = 2**40
 
 _AVAILABLE = get_model_status_pb2.ModelVersionStatus.AVAILABLE
-
-
-def message_class(name: str) -> type:
-    """One of the protocol's messages."""
-    return message_factory.GetMessageClass(_FILE.message_types_by_name[name])
 
 
 class OpenInference:
@@ -49,13 +45,13 @@ class OpenInference:
         self._service = service
 
     def server_live(self, request):
-        return message_class("ServerLiveResponse")(live=True)
+        return MESSAGES["ServerLiveResponse"](live=True)
 
     def server_ready(self, request):
-        return message_class("ServerReadyResponse")(ready=self._service.models.all_available())
+        return MESSAGES["ServerReadyResponse"](ready=self._service.models.all_available())
 
     def server_metadata(self, request):
-        return message_class("ServerMetadataResponse")(
+        return MESSAGES["ServerMetadataResponse"](
             name=_NAME, version=__version__, extensions=_EXTENSIONS
         )
 
@@ -65,11 +61,11 @@ class OpenInference:
                 ready = True
         except status.ServingError:
             ready = False
-        return message_class("ModelReadyResponse")(ready=ready)
+        return MESSAGES["ModelReadyResponse"](ready=ready)
 
     def model_metadata(self, request):
         spec = spec_of(request.name, request.version)
-        response = message_class("ModelMetadataResponse")(name=request.name, platform=PLATFORM)
+        response = MESSAGES["ModelMetadataResponse"](name=request.name, platform=PLATFORM)
         with self._service.models.lease(spec) as servable:
             signature = servable.model.signatures.get(predict.DEFAULT_SIGNATURE)
         if signature is None:
@@ -113,7 +109,7 @@ class OpenInference:
             else:
                 open_inference_tensors.read_contents(tensor, asked.inputs[tensor.name])
         answer = await self._service.predict(asked, caller)
-        response = message_class("ModelInferResponse")(
+        response = MESSAGES["ModelInferResponse"](
             model_name=request.model_name,
             model_version=str(answer.model_spec.version.value),
             id=request.id,

@@ -8,7 +8,13 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-from google.protobuf import descriptor, descriptor_pb2, descriptor_pool
+from google.protobuf import (
+    descriptor,
+    descriptor_pb2,
+    descriptor_pool,
+    message_factory,
+)
+from google.protobuf.message import Message
 
 _TOKEN = re.compile(r'//[^\n]*|"[^"]*"|[\w.]+|\S')
 _Field = descriptor_pb2.FieldDescriptorProto
@@ -28,11 +34,19 @@ def load(
         pool: `descriptor_pool.Default()`, or one of its own for messages that others bring, too.
 
     Returns:
-        What is in the file, for `message_factory.GetMessageClass`.
+        What is in the file.
     """
     path = pathlib.Path(path)
     file = parse(path.read_text("utf-8"), f"keras_stackrnn/serving/{path.name}")
     return pool.AddSerializedFile(file.SerializeToString()) or pool.FindFileByName(file.name)
+
+
+def message_classes(file: descriptor.FileDescriptor) -> dict[str, type[Message]]:
+    """The classes of a file's messages, by name."""
+    return {
+        name: message_factory.GetMessageClass(each)
+        for name, each in file.message_types_by_name.items()
+    }
 
 
 def parse(text: str, name: str) -> descriptor_pb2.FileDescriptorProto:
@@ -106,7 +120,9 @@ def _read_map(tokens: Iterator[str], message, full_name: str) -> None:
     entry = message.nested_type.add(name=f"{camel}Entry")
     entry.options.map_entry = True
     for number, (name, kind) in enumerate({"key": key, "value": value}.items(), start=1):
-        _set_type(entry.field.add(name=name, number=number, label=_Field.LABEL_OPTIONAL), kind)
+        part = entry.field.add(name=name, number=number, label=_Field.LABEL_OPTIONAL)
+        part.json_name = name
+        _set_type(part, kind)
     field.type_name = f"{full_name}.{entry.name}"
 
 

@@ -13,9 +13,9 @@ from tensorflow.core.protobuf import meta_graph_pb2
 
 from keras_stackrnn.serving import json_tensors, open_inference_tensors, status
 from keras_stackrnn.serving.open_inference import (
+    MESSAGES,
     OpenInference,
     arrays_of,
-    message_class,
     predict_request,
 )
 from keras_stackrnn.serving.rest import answered
@@ -147,7 +147,7 @@ def _name(tensor: dict) -> str:
 
 
 def _named(message: str, match: re.Match):
-    return message_class(message)(name=match["name"], version=match["version"] or "")
+    return MESSAGES[message](name=match["name"], version=match["version"] or "")
 
 
 def _to_dict(message) -> dict:
