@@ -239,6 +239,40 @@ def test_any_model_with_memories_can_be_traced(make, names):
         np.testing.assert_allclose(memory.tops, deeper.tops, atol=1e-6)
 
 
+def test_functions_of_others_stay_compiled_while_a_model_is_traced():
+    model, eager = subclassed(), []
+    model.outputs.activation = lambda x: eager.append(tf.config.functions_run_eagerly()) or x
+
+    trace(model, TEXT, vocabulary="abc")
+
+    assert eager == [False]
+    assert isinstance(type(model).call, tf.types.experimental.PolymorphicFunction)
+    assert "call" not in vars(model)
+
+
+@pytest.mark.parametrize(
+    ("batch", "what"),
+    [(2, "Layer 'out_of_sight'"), (1, "The model's memory")],
+    ids=["new", "known"],
+)
+def test_a_memory_inside_of_a_graph_that_cannot_be_opened_is_a_sentence(batch, what):
+    layer = keras.layers.RNN(StackCell(4, 2), return_sequences=True, name="out_of_sight")
+    graph = tf.function(lambda inputs: layer(inputs))
+
+    class Closed(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.recurrent = layer
+
+        def call(self, inputs):
+            return graph(inputs)
+
+    model = Closed()
+    model(np.stack([one_hot(TEXT)] * batch))
+    with pytest.raises(ValueError, match=rf"{what} runs in the graph of a tf\.function"):
+        trace(model, TEXT, vocabulary="abc")
+
+
 def test_a_backward_memory_is_recorded_in_the_texts_order():
     layer = keras.layers.RNN(StackCell(4), return_sequences=True, go_backwards=True)
     forward = keras.layers.RNN(layer.cell, return_sequences=True)
@@ -318,7 +352,7 @@ def test_the_model_is_left_as_it_was():
     for thing, attributes in before.items():
         assert vars(thing).keys() == attributes.keys()
         assert [n for n in attributes if vars(thing)[n] is not attributes[n]] == []
-    assert not tf.config.functions_run_eagerly()
+    assert not tf.config.tf.config.functions_run_eagerly()
 
 
 class TestForce:

@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import threading
+import types
 from collections.abc import Iterator, Mapping
 
 import keras
@@ -14,6 +15,10 @@ from keras_stackrnn.layers.memory_rnn import MemoryRNN
 from keras_stackrnn.trace.record import MemoryTrace, nearest
 
 _ONE_AT_A_TIME = threading.RLock()
+_OUT_OF_SIGHT = (
+    "{} runs in the graph of a tf.function, into which a trace cannot look: make that function an "
+    "attribute or a method of a layer, or leave its tf.function out."
+)
 
 
 class Recorder:
@@ -40,9 +45,9 @@ class Recorder:
         force: Mapping[str, Mapping[int, str]],
     ):
         # Also those in wrappers and in lists of cells, which `model.layers` does not show.
-        layers = list(model._flatten_layers())
-        self._recurrent = [layer for layer in layers if isinstance(layer, keras.layers.RNN)]
-        self.cells = [layer for layer in layers if isinstance(layer, MemoryCell)]
+        self._layers = list(model._flatten_layers())
+        self._recurrent = [layer for layer in self._layers if isinstance(layer, keras.layers.RNN)]
+        self.cells = [layer for layer in self._layers if isinstance(layer, MemoryCell)]
         self._steps = steps
         self._rounding = rounding
         self._depth = depth
@@ -61,9 +66,10 @@ class Recorder:
     def recording(self) -> Iterator[None]:
         """While it is entered, cells are watched and every memory begins empty."""
         with contextlib.ExitStack() as stack:
-            # The switch to eager functions is the whole process': one trace at a time.
+            # Layers are given other attributes for a while: one trace at a time.
             stack.enter_context(_ONE_AT_A_TIME)
-            stack.enter_context(_functions_run_eagerly(True))
+            for layer in self._layers:
+                stack.enter_context(_attributes(layer, **_functions_as_python(layer)))
             for layer in self._recurrent:
                 if not any(isinstance(cell, MemoryCell) for cell in _cells_of(layer)):
                     continue
@@ -81,6 +87,8 @@ class Recorder:
 
     def memories(self) -> list[MemoryTrace]:
         """What was recorded, in the order in which the cells were first reached."""
+        if not self._watched:
+            raise ValueError(_OUT_OF_SIGHT.format("The model's memory"))
         return [memory for cell in self._watched.values() for memory in cell.memories()]
 
     def _stateful(self) -> list[keras.layers.RNN]:
@@ -91,6 +99,7 @@ class Recorder:
         loop = layer.inner_loop
 
         def watched_loop(sequences, initial_state, mask, training=False, *more):
+            _check_values_are_there(layer, sequences)
             if isinstance(layer, MemoryRNN) and layer.cell.rounding and layer.is_fused():
                 return self._point(layer, sequences, initial_state)
             fused = {"use_fused": False} if isinstance(layer, MemoryRNN) else {}
@@ -113,14 +122,12 @@ class Recorder:
         if layer.go_backwards:
             sequences = ops.flip(sequences, axis=1)
         watch = pointer_scan.Watch(watched.orders(*sequences.shape[:2]), watched.depth)
-        # One compiled program for many steps, instead of many operations for each.
-        with _functions_run_eagerly(False):
-            names = layer.cell.controller.states
-            *states, memory = initial_state
-            states = dict(zip(names, states, strict=True))
-            outputs, states, memory, *seen = pointer_scan.watched_scan(
-                layer.cell, sequences, states, memory, watch
-            )
+        names = layer.cell.controller.states
+        *states, memory = initial_state
+        states = dict(zip(names, states, strict=True))
+        outputs, states, memory, *seen = pointer_scan.watched_scan(
+            layer.cell, sequences, states, memory, watch
+        )
         watched.add_all(*seen)
         return (
             outputs[:, -1],
@@ -280,17 +287,26 @@ def _restored(variables) -> Iterator[None]:
             variable.assign(value)
 
 
-@contextlib.contextmanager
-def _functions_run_eagerly(eagerly: bool) -> Iterator[None]:
-    """A model may hold a `tf.function`, and inside of its graph there is nothing to see."""
+def _functions_as_python(layer: keras.layers.Layer) -> dict:
+    """The `tf.function`s that a layer has, as what they were made of: inside of their graphs there
+    is nothing to see."""
     if keras.backend.backend() != "tensorflow":
-        yield
+        return {}
+    import tensorflow as tf
+
+    functions = {}
+    for owner in (*reversed(type(layer).__mro__), layer):
+        for name, value in vars(owner).items():
+            if isinstance(value, tf.types.experimental.PolymorphicFunction):
+                python = value.python_function
+                functions[name] = python if owner is layer else types.MethodType(python, layer)
+    return functions
+
+
+def _check_values_are_there(layer: keras.layers.RNN, sequences) -> None:
+    if keras.backend.backend() != "tensorflow":
         return
     import tensorflow as tf
 
-    before = tf.config.functions_run_eagerly()
-    tf.config.run_functions_eagerly(eagerly)
-    try:
-        yield
-    finally:
-        tf.config.run_functions_eagerly(before)
+    if not tf.executing_eagerly():
+        raise ValueError(_OUT_OF_SIGHT.format(f"Layer {layer.name!r}"))
