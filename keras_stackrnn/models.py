@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_stackrnn import memories as known_memories
 from keras_stackrnn.layers import layer_of
-from keras_stackrnn.layers.recurrent_cell import require_positive_integer
+from keras_stackrnn.layers.arguments import require_positive_integer
 from keras_stackrnn.layers.srcn_cell import SRCNCell
 
 # What can be built without a memory.

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from typing import Any
 
 import keras
 import numpy as np
@@ -11,7 +12,15 @@ from keras import ops
 from test_case import IS_TENSORFLOW, each_kind, raises, raises_only, random, randomise, to_numpy
 
 import keras_stackrnn
-from keras_stackrnn import ListRNN, StackCell, StackRNN
+from keras_stackrnn import (
+    EditorRNN,
+    ListRNN,
+    MemoryRNN,
+    QueueRNN,
+    StackCell,
+    StackRNN,
+    TapeRNN,
+)
 from keras_stackrnn.layers import layer_of
 
 FEATURES = 3
@@ -243,6 +252,19 @@ def test_all_of_this_on_another_backend(backend):
             "ListRNN has no argument `insert_initialiser`: did you mean `insert_initializer`?",
         ),
         (lambda: StackRNN(4, wibble=1), "StackRNN has no argument `wibble`."),
+        (
+            lambda: StackRNN(4, num_memories=3),
+            "StackRNN has no argument `num_memories`: did you mean `num_stacks`?",
+        ),
+        (
+            lambda: StackCell(4, write_initializer="zeros"),
+            "StackCell has no argument `write_initializer`: did you mean `push_initializer`?",
+        ),
+        (
+            lambda: StackRNN(4, kind="list"),
+            "StackCell has no argument `kind`: its memories are stacks, and those of `MemoryCell` "
+            "are of any kind.",
+        ),
     ],
 )
 def test_an_argument_that_there_is_not_is_named_with_the_one_meant(make, sentence):
@@ -265,3 +287,21 @@ def test_the_memory_in_a_layers_states(name):
 def test_what_can_be_called_shows_its_arguments():
     assert "model" in inspect.signature(keras_stackrnn.trace).parameters
     assert keras_stackrnn.__version__
+
+
+LAYERS = [StackRNN, ListRNN, TapeRNN, EditorRNN, QueueRNN, MemoryRNN]
+SWITCHES = {"use_fused", "return_sequences", "return_state", "go_backwards", "stateful", "unroll"}
+
+
+@pytest.mark.parametrize("cls", LAYERS)
+def test_every_argument_is_shown_with_its_type_and_its_default(cls):
+    layer, cell = (dict(inspect.signature(each).parameters) for each in (cls, cls.CELL))
+
+    for shown in (layer, cell):
+        assert shown.pop("kwargs").annotation is Any
+        assert all(argument.annotation is not argument.empty for argument in shown.values())
+    own = {name: layer.pop(name).default for name in (*SWITCHES, "zero_output_for_mask")}
+    assert own == {"use_fused": "auto"} | {name: False for name in own if name != "use_fused"}
+    defaults = {name: argument.default for name, argument in cell.items()}
+    assert {name: each.default for name, each in layer.items()} == {**defaults, "capacity": None}
+    assert cell.keys() >= set(cls.CELL.weight_options())

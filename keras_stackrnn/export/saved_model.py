@@ -12,7 +12,7 @@ from keras_stackrnn.export.signatures import Signatures
 from keras_stackrnn.export.symbols import Symbols
 from keras_stackrnn.export.versions import write_version
 from keras_stackrnn.export.warmup import write_warmup_records
-from keras_stackrnn.layers.recurrent_cell import require_positive_integer
+from keras_stackrnn.layers.arguments import require_positive_integer
 from keras_stackrnn.models import NextSymbolModel
 
 DESCRIPTION = Path("assets.extra") / "model.json"

@@ -1,7 +1,16 @@
 """EditorCell: one step of a recurrent network with editors for a memory."""
 
+from typing import Any
+
 import keras
 
+from keras_stackrnn.layers.arguments import (
+    Activation,
+    Constraint,
+    Initializer,
+    Regularizer,
+    arguments,
+)
 from keras_stackrnn.layers.memory_cell import MemoryCell
 from keras_stackrnn.memories.editor import EDITOR
 
@@ -27,8 +36,8 @@ class EditorCell(MemoryCell):
             of the head; what moves past an end is lost. (`None` is for `EditorRNN`.)
         read_depth: Positive integer, how many elements of each are read.
         no_op: Boolean, whether there is also an action that leaves an editor as it is.
-        **kwargs: The other arguments of `StackCell`; weights are called `write_kernel` in place
-            of `push_kernel`.
+        **kwargs: The arguments of every Keras layer. All others are those of `StackCell`, with
+            `write_` in place of `push_`.
 
     Example:
 
@@ -44,39 +53,41 @@ class EditorCell(MemoryCell):
 
     def __init__(
         self,
-        units,
-        num_editors=1,
-        capacity=64,
-        read_depth=2,
-        no_op=True,
-        use_recurrent_kernel=True,
-        use_bias=False,
-        rounding=False,
-        activation="auto",
-        element_size=1,
-        controller="simple",
-        dropout=0.0,
-        recurrent_dropout=0.0,
-        memory_dropout=0.0,
-        seed=None,
-        **kwargs,
-    ):
-        super().__init__(
-            units,
-            num_editors,
-            capacity,
-            read_depth,
-            no_op,
-            use_recurrent_kernel,
-            use_bias,
-            rounding,
-            activation,
-            element_size,
-            controller,
-            dropout,
-            recurrent_dropout,
-            memory_dropout,
-            seed,
-            **kwargs,
-        )
+        units: int,
+        num_editors: int = 1,
+        capacity: int | None = 64,
+        read_depth: int = 2,
+        no_op: bool = True,
+        use_recurrent_kernel: bool = True,
+        use_bias: bool = False,
+        rounding: bool = False,
+        activation: Activation = "auto",
+        element_size: int = 1,
+        controller: str = "simple",
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        memory_dropout: float = 0.0,
+        seed: int | None = None,
+        *,
+        kernel_initializer: Initializer = "glorot_uniform",
+        recurrent_initializer: Initializer = "orthogonal",
+        memory_initializer: Initializer = "glorot_uniform",
+        action_initializer: Initializer = "glorot_uniform",
+        write_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        recurrent_regularizer: Regularizer = None,
+        memory_regularizer: Regularizer = None,
+        action_regularizer: Regularizer = None,
+        write_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        recurrent_constraint: Constraint = None,
+        memory_constraint: Constraint = None,
+        action_constraint: Constraint = None,
+        write_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**arguments(locals()))
         self.num_editors = self.num_memories

@@ -1,7 +1,16 @@
 """ListCell: one step of a recurrent network with doubly-linked lists for a memory."""
 
+from typing import Any
+
 import keras
 
+from keras_stackrnn.layers.arguments import (
+    Activation,
+    Constraint,
+    Initializer,
+    Regularizer,
+    arguments,
+)
 from keras_stackrnn.layers.memory_cell import MemoryCell
 from keras_stackrnn.memories.list import LIST
 
@@ -41,9 +50,11 @@ class ListCell(MemoryCell):
             hidden units that the next step sees, is dropped in training.
         memory_dropout: Which share of what is read from the memories is dropped in training.
         seed: Seed of what is dropped.
-        **kwargs: `kernel_initializer`, `recurrent_initializer`, `memory_initializer`,
-            `action_initializer`, `insert_initializer`, `bias_initializer`, the same names with
-            `_regularizer` and `_constraint`, and the arguments of every Keras layer.
+        kernel_initializer, recurrent_initializer, memory_initializer, action_initializer,
+            insert_initializer, bias_initializer: Initializers of the weights.
+        kernel_regularizer, …: Regularizers of the same weights.
+        kernel_constraint, …: Constraints of the same weights.
+        **kwargs: The arguments of every Keras layer.
 
     Call arguments:
         inputs: A 2D tensor of floats, with shape `(batch, features)`.
@@ -64,39 +75,41 @@ class ListCell(MemoryCell):
 
     def __init__(
         self,
-        units,
-        num_lists=1,
-        capacity=64,
-        read_depth=2,
-        no_op=False,
-        use_recurrent_kernel=True,
-        use_bias=False,
-        rounding=False,
-        activation="auto",
-        element_size=1,
-        controller="simple",
-        dropout=0.0,
-        recurrent_dropout=0.0,
-        memory_dropout=0.0,
-        seed=None,
-        **kwargs,
-    ):
-        super().__init__(
-            units,
-            num_lists,
-            capacity,
-            read_depth,
-            no_op,
-            use_recurrent_kernel,
-            use_bias,
-            rounding,
-            activation,
-            element_size,
-            controller,
-            dropout,
-            recurrent_dropout,
-            memory_dropout,
-            seed,
-            **kwargs,
-        )
+        units: int,
+        num_lists: int = 1,
+        capacity: int | None = 64,
+        read_depth: int = 2,
+        no_op: bool = False,
+        use_recurrent_kernel: bool = True,
+        use_bias: bool = False,
+        rounding: bool = False,
+        activation: Activation = "auto",
+        element_size: int = 1,
+        controller: str = "simple",
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        memory_dropout: float = 0.0,
+        seed: int | None = None,
+        *,
+        kernel_initializer: Initializer = "glorot_uniform",
+        recurrent_initializer: Initializer = "orthogonal",
+        memory_initializer: Initializer = "glorot_uniform",
+        action_initializer: Initializer = "glorot_uniform",
+        insert_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        recurrent_regularizer: Regularizer = None,
+        memory_regularizer: Regularizer = None,
+        action_regularizer: Regularizer = None,
+        insert_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        recurrent_constraint: Constraint = None,
+        memory_constraint: Constraint = None,
+        action_constraint: Constraint = None,
+        insert_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**arguments(locals()))
         self.num_lists = self.num_memories

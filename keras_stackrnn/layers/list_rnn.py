@@ -1,7 +1,16 @@
 """ListRNN: a whole-sequence layer with lists for a memory, fused on TensorFlow."""
 
+from typing import Any
+
 import keras
 
+from keras_stackrnn.layers.arguments import (
+    Activation,
+    Constraint,
+    Initializer,
+    Regularizer,
+    arguments,
+)
 from keras_stackrnn.layers.list_cell import ListCell
 from keras_stackrnn.layers.memory_rnn import MemoryRNN
 
@@ -31,9 +40,9 @@ class ListRNN(MemoryRNN):
         stateful: Boolean, whether the last states are the next batch's first ones.
             `reset_state()` empties the memory. To compile it, give an integer `capacity`.
         unroll: Boolean, whether to unroll the loop.
-        **kwargs: The other arguments of `ListCell` (`read_depth`, `no_op`,
-            `use_recurrent_kernel`, `use_bias`, `rounding`, `activation`, initializers,
-            regularizers, constraints) and of `keras.layers.RNN`.
+        zero_output_for_mask: Boolean, whether the outputs of masked steps are zeros, and not the
+            last ones that counted.
+        **kwargs: The arguments of every Keras layer. All others are those of `ListCell`.
 
     Call arguments:
         sequences: A 3D tensor of floats, with shape `(batch, timesteps, features)`.
@@ -54,26 +63,47 @@ class ListRNN(MemoryRNN):
 
     def __init__(
         self,
-        units,
-        num_lists=1,
-        capacity=None,
-        use_fused="auto",
-        return_sequences=False,
-        return_state=False,
-        go_backwards=False,
-        stateful=False,
-        unroll=False,
-        **kwargs,
-    ):
-        super().__init__(
-            units,
-            num_lists,
-            capacity,
-            use_fused,
-            return_sequences,
-            return_state,
-            go_backwards,
-            stateful,
-            unroll,
-            **kwargs,
-        )
+        units: int,
+        num_lists: int = 1,
+        capacity: int | None = None,
+        use_fused: bool | str = "auto",
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        *,
+        read_depth: int = 2,
+        no_op: bool = False,
+        use_recurrent_kernel: bool = True,
+        use_bias: bool = False,
+        rounding: bool = False,
+        activation: Activation = "auto",
+        element_size: int = 1,
+        controller: str = "simple",
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        memory_dropout: float = 0.0,
+        seed: int | None = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        recurrent_initializer: Initializer = "orthogonal",
+        memory_initializer: Initializer = "glorot_uniform",
+        action_initializer: Initializer = "glorot_uniform",
+        insert_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        recurrent_regularizer: Regularizer = None,
+        memory_regularizer: Regularizer = None,
+        action_regularizer: Regularizer = None,
+        insert_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        recurrent_constraint: Constraint = None,
+        memory_constraint: Constraint = None,
+        action_constraint: Constraint = None,
+        insert_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
+        zero_output_for_mask: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**arguments(locals()))

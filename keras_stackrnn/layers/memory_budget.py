@@ -1,9 +1,19 @@
 """Refuses soft memories that would take more than the machine has, before they are made."""
 
 import os
+from typing import Any
+
+from keras_stackrnn.layers.arguments import Tensor
 
 
-def refuse_if_too_large(cell, *, batch, rows, steps, training):
+def refuse_if_too_large(
+    cell: Any,
+    *,
+    batch: int | Tensor | None,
+    rows: int | Tensor | None,
+    steps: int | Tensor,
+    training: bool | None,
+) -> None:
     """Raises a `ValueError` that says how much memory would be needed, if it is too much.
 
     Args:

@@ -1,6 +1,7 @@
 """MemoryCell: one step of a recurrent network with memories of any kind."""
 
-import inspect
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 from keras import ops
@@ -9,12 +10,20 @@ from keras import ops
 from keras.src.layers.rnn.dropout_rnn_cell import DropoutRNNCell
 
 from keras_stackrnn import controllers, memories
-from keras_stackrnn.layers.recurrent_cell import (
-    RecurrentCell,
-    add_bias,
+from keras_stackrnn.layers.arguments import (
+    Activation,
+    Constraint,
+    Initializer,
+    Regularizer,
+    Tensor,
+    arguments,
+    by_own_names,
     require_positive_integer,
     require_rate,
+    signature_names,
 )
+from keras_stackrnn.layers.recurrent_cell import RecurrentCell, add_bias
+from keras_stackrnn.memories import MemoryKind
 from keras_stackrnn.memories.layout import MemoryLayout
 from keras_stackrnn.memories.soft import EMPTY, action_weights
 
@@ -62,9 +71,11 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
         memory_dropout: The same of what is read from the memories.
         seed: Seed of what is dropped.
         kind: A `memories.MemoryKind`, or the name of one that is registered.
-        **kwargs: `kernel_initializer`, `recurrent_initializer`, `memory_initializer`,
-            `action_initializer`, `write_initializer`, `bias_initializer`, the same names with
-            `_regularizer` and `_constraint`, and the arguments of every Keras layer.
+        kernel_initializer, recurrent_initializer, memory_initializer, action_initializer,
+            write_initializer, bias_initializer: Initializers of the weights.
+        kernel_regularizer, …: Regularizers of the same weights.
+        kernel_constraint, …: Constraints of the same weights.
+        **kwargs: The arguments of every Keras layer.
 
     Call arguments:
         inputs: A 2D tensor of floats, with shape `(batch, features)`.
@@ -78,26 +89,48 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
 
     def __init__(
         self,
-        units,
-        num_memories=1,
-        capacity=64,
-        read_depth=2,
-        no_op=False,
-        use_recurrent_kernel=True,
-        use_bias=False,
-        rounding=False,
-        activation="auto",
-        element_size=1,
-        controller="simple",
-        dropout=0.0,
-        recurrent_dropout=0.0,
-        memory_dropout=0.0,
-        seed=None,
-        kind=None,
-        **kwargs,
-    ):
+        units: int,
+        num_memories: int = 1,
+        capacity: int | None = 64,
+        read_depth: int = 2,
+        no_op: bool = False,
+        use_recurrent_kernel: bool = True,
+        use_bias: bool = False,
+        rounding: bool = False,
+        activation: Activation = "auto",
+        element_size: int = 1,
+        controller: str = "simple",
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        memory_dropout: float = 0.0,
+        seed: int | None = None,
+        kind: MemoryKind | str | None = None,
+        *,
+        kernel_initializer: Initializer = "glorot_uniform",
+        recurrent_initializer: Initializer = "orthogonal",
+        memory_initializer: Initializer = "glorot_uniform",
+        action_initializer: Initializer = "glorot_uniform",
+        write_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        recurrent_regularizer: Regularizer = None,
+        memory_regularizer: Regularizer = None,
+        action_regularizer: Regularizer = None,
+        write_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        recurrent_constraint: Constraint = None,
+        memory_constraint: Constraint = None,
+        action_constraint: Constraint = None,
+        write_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
+        **kwargs: Any,
+    ) -> None:
+        given = by_own_names(arguments(locals()), self.own_names())
+        num_memories = require_positive_integer(self.count_name(), given[self.count_name()])
+        weight_options = {name: given[name] for name in self.weight_options()}
+        kwargs = {name: kwargs[name] for name in kwargs.keys() - self.own_names().values()}
         units = require_positive_integer("units", units)
-        num_memories = require_positive_integer(self.count_name(), num_memories)
         read_depth = require_positive_integer("read_depth", read_depth)
         element_size = require_positive_integer("element_size", element_size)
         if capacity is not None:
@@ -107,10 +140,15 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
                     "Argument `read_depth` cannot be above `capacity`: "
                     f"expected at most {capacity}, got {read_depth}."
                 )
+        if self.KIND and kind:
+            raise ValueError(
+                f"{type(self).__name__} has no argument `kind`: its memories are "
+                f"{self.KIND.plural}, and those of `MemoryCell` are of any kind."
+            )
         kind = memories.get(self.KIND or kind)
         layout = MemoryLayout(kind.using(no_op), read_depth, element_size)
         controller = controllers.get(controller, activation)
-        super().__init__(units, use_bias, controller.activation, **kwargs)
+        super().__init__(units, use_bias, controller.activation, weight_options, **kwargs)
         self.controller = controllers.get(controller.name, _name_of(self.activation))
         self.kind = kind
         self.layout = layout
@@ -135,21 +173,20 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
         return f"num_{cls.KIND.plural}" if cls.KIND else "num_memories"
 
     @classmethod
-    def weight_initializers(cls):
-        return {
-            "kernel": "glorot_uniform",
-            "recurrent": "orthogonal",
-            "memory": "glorot_uniform",
-            "action": "glorot_uniform",
-            cls.WRITE: "glorot_uniform",
-            "bias": "zeros",
-        }
+    def weight_names(cls) -> Sequence[str]:
+        return ("kernel", "recurrent", "memory", "action", cls.WRITE, "bias")
 
     @classmethod
-    def argument_names(cls) -> list[str]:
+    def own_names(cls) -> dict[str, str]:
+        pairs = zip(MemoryCell.weight_options(), cls.weight_options(), strict=True)
+        names = {"num_memories": cls.count_name(), **dict(pairs)}
+        return {general: own for general, own in names.items() if general != own}
+
+    @classmethod
+    def argument_names(cls) -> set[str]:
         """The names of the cell's own arguments, weight options included."""
-        own = [name for name in inspect.signature(cls).parameters if name != "kwargs"]
-        return own + [name for name, _ in cls._weight_options()]
+        classes = cls.__mro__[: cls.__mro__.index(MemoryCell) + 1]
+        return signature_names(classes) - {"self", "kwargs", *cls.own_names()}
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -166,7 +203,7 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
         """Whether anything is dropped in training."""
         return bool(self.dropout or self.recurrent_dropout or self.memory_dropout)
 
-    def get_recurrent_dropout_mask(self, step_input):
+    def get_recurrent_dropout_mask(self, step_input: Tensor) -> Tensor | None:
         # Keras asks for it before its loop over time, where the memories' mask has to be made, too.
         if self.memory_dropout and self._memory_dropout_mask is None:
             size = self.read_depth * self.element_size * self.num_memories
@@ -174,11 +211,13 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
             self._memory_dropout_mask = self._create_dropout_mask(ones, self.memory_dropout)
         return super().get_recurrent_dropout_mask(step_input)
 
-    def reset_recurrent_dropout_mask(self):
+    def reset_recurrent_dropout_mask(self) -> None:
         super().reset_recurrent_dropout_mask()
         self._memory_dropout_mask = None
 
-    def dropout_masks(self, inputs, hidden, training) -> dict:
+    def dropout_masks(
+        self, inputs: Tensor, hidden: Tensor, training: bool | None
+    ) -> dict[str, Tensor]:
         """What inputs, hidden units and what is read are multiplied by, where it is not 1."""
         if not (training and self.drops):
             return {}
@@ -195,20 +234,20 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
         return (*self.controller.states, "memory")
 
     @property
-    def state_size(self) -> list[int]:
+    def state_size(self) -> list[int | None]:
         memory = None if self.capacity is None else self.capacity * self.row_size
         return [*[self.units] * len(self.controller.states), memory]
 
     @property
-    def value_kernel(self):
+    def value_kernel(self) -> Tensor:
         """The kernel of the elements written, whatever its name."""
         return getattr(self, f"{self.WRITE}_kernel")
 
     @property
-    def value_bias(self):
+    def value_bias(self) -> Tensor | None:
         return getattr(self, f"{self.WRITE}_bias")
 
-    def build(self, input_shape):
+    def build(self, input_shape: Sequence[int | None]) -> None:
         self.check_step_shape(input_shape)
         weights = len(self.actions) * self.num_memories
         elements = self.element_size * self.num_memories
@@ -228,14 +267,18 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
         self.action_bias = self._add_bias("action_bias", weights)
         setattr(self, f"{self.WRITE}_bias", self._add_bias(f"{self.WRITE}_bias", elements))
 
-    def call(self, inputs, states, training=None):
+    def call(
+        self, inputs: Tensor, states: Sequence[Tensor], training: bool | None = None
+    ) -> tuple[Tensor, list[Tensor]]:
         self.check_step_shape(inputs.shape)
         self.check_inputs(inputs)
         self.check_states(states)
         hidden, after, _ = self.step(inputs, states, training)
         return hidden, after
 
-    def step(self, inputs, states, training=None):
+    def step(
+        self, inputs: Tensor, states: Sequence[Tensor], training: bool | None = None
+    ) -> tuple[Tensor, list[Tensor], Tensor]:
         """One step: the hidden units, the states, and how much of the memory was lost, a row."""
         *states, memory = states
         slots = self.in_rows(memory)
@@ -260,7 +303,13 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
         states = [states[name] for name in self.controller.states]
         return hidden, [*states, after], self.lost(slots, actions)
 
-    def decide(self, before, states, bias=None, hidden_mask=None):
+    def decide(
+        self,
+        before: Tensor,
+        states: dict[str, Tensor],
+        bias: Tensor | None = None,
+        hidden_mask: Tensor | None = None,
+    ) -> dict[str, Tensor]:
         """The controller's states after a step.
 
         Args:
@@ -291,11 +340,11 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
         return after
 
     @property
-    def input_bias(self):
+    def input_bias(self) -> Tensor | None:
         """The bias of what comes from the input; `None` without."""
         return self.bias if self.bias is None or self.controller.biases == 1 else self.bias[0]
 
-    def begun_anew(self, resets, states):
+    def begun_anew(self, resets: Tensor, states: Sequence[Tensor]) -> list[Tensor]:
         """The states, or those before a first step in the rows where `resets`, `[batch, 1]`."""
         *of_controller, memory = states
         return [
@@ -303,7 +352,7 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
             ops.where(resets, EMPTY, memory),
         ]
 
-    def update(self, slots, actions, value):
+    def update(self, slots: Tensor, actions: Tensor, value: Tensor) -> Tensor:
         """The memories after a step.
 
         Args:
@@ -314,20 +363,20 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
         head = self.layout.head(ops.shape(slots)[1])
         return self.layout.act(_each(actions), ops.expand_dims(value, 1), slots, head)
 
-    def lost(self, slots, actions):
+    def lost(self, slots: Tensor, actions: Tensor) -> Tensor:
         """How many elements a step takes past an end, `[batch, 1]`."""
         return ops.sum(self.layout.lost(_each(actions), slots)[:, 0], axis=-1, keepdims=True)
 
-    def grow(self, state, steps):
+    def grow(self, state: Tensor, steps: int | Tensor) -> Tensor:
         """A memory's state with room for `steps` elements more."""
         slots = self.in_rows(state)
         return _joined(self.layout.embed(slots, self.layout.grown(ops.shape(slots)[1], steps)))
 
-    def in_rows(self, state):
+    def in_rows(self, state: Tensor) -> Tensor:
         """A memory's state as `[batch, rows, row_size]`."""
         return _split(state, self.row_size)
 
-    def get_initial_state(self, batch_size=None):
+    def get_initial_state(self, batch_size: int | Tensor | None = None) -> list[Tensor]:
         if self.capacity is None:
             raise ValueError(
                 f"{type(self).__name__} needs a `capacity` to make its initial state: expected a "
@@ -335,7 +384,7 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
             )
         return self.empty_state(batch_size, self.capacity)
 
-    def empty_state(self, batch_size, rows: int):
+    def empty_state(self, batch_size: int | Tensor | None, rows: int) -> list[Tensor]:
         """The states before the first step, with memories of so many rows."""
         return [
             *(
@@ -345,7 +394,7 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
             ops.full((batch_size, rows * self.row_size), EMPTY, dtype=self.compute_dtype),
         ]
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = {
             self.count_name(): self.num_memories,
             "capacity": self.capacity,
@@ -364,7 +413,8 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
             config["kind"] = self.kind.description()
         return {**super().get_config(), **config}
 
-    def check_states(self, states):
+    def check_states(self, states: Sequence[Tensor]) -> None:
+        """Raises unless states are as many, and of the sizes, as the cell has."""
         if len(states) != len(self.state_names):
             count = {2: "two", 3: "three"}[len(self.state_names)]
             raise ValueError(

@@ -1,12 +1,25 @@
 """MemoryRNN: a whole-sequence layer with memories of any kind, fused on TensorFlow."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_stackrnn.controllers.controller import DERIVATIVES
+from keras_stackrnn.layers.arguments import (
+    Activation,
+    Constraint,
+    Initializer,
+    Regularizer,
+    Tensor,
+    arguments,
+    by_own_names,
+    refuse_unknown,
+)
 from keras_stackrnn.layers.memory_budget import refuse_if_too_large
 from keras_stackrnn.layers.memory_cell import MemoryCell
-from keras_stackrnn.layers.recurrent_cell import refuse_unknown
+from keras_stackrnn.memories import MemoryKind
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
@@ -33,8 +46,10 @@ class MemoryRNN(keras.layers.RNN):
         stateful: Boolean, whether the last states are the next batch's first ones.
             `reset_state()` empties the memory. To compile it, give an integer `capacity`.
         unroll: Boolean, whether to unroll the loop.
-        **kwargs: `kind`, a `memories.MemoryKind` or the name of one; the other arguments of
-            `MemoryCell` and of `keras.layers.RNN`.
+        kind: A `memories.MemoryKind`, or the name of one that is registered.
+        zero_output_for_mask: Boolean, whether the outputs of masked steps are zeros, and not the
+            last ones that counted.
+        **kwargs: The arguments of every Keras layer. All others are those of `MemoryCell`.
 
     Call arguments:
         sequences: A 3D tensor of floats, with shape `(batch, timesteps, features)`.
@@ -50,34 +65,65 @@ class MemoryRNN(keras.layers.RNN):
 
     def __init__(
         self,
-        units,
-        num_memories=1,
-        capacity=None,
-        use_fused="auto",
-        return_sequences=False,
-        return_state=False,
-        go_backwards=False,
-        stateful=False,
-        unroll=False,
-        **kwargs,
-    ):
+        units: int,
+        num_memories: int = 1,
+        capacity: int | None = None,
+        use_fused: bool | str = "auto",
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        *,
+        read_depth: int = 2,
+        no_op: bool = False,
+        use_recurrent_kernel: bool = True,
+        use_bias: bool = False,
+        rounding: bool = False,
+        activation: Activation = "auto",
+        element_size: int = 1,
+        controller: str = "simple",
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        memory_dropout: float = 0.0,
+        seed: int | None = None,
+        kind: MemoryKind | str | None = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        recurrent_initializer: Initializer = "orthogonal",
+        memory_initializer: Initializer = "glorot_uniform",
+        action_initializer: Initializer = "glorot_uniform",
+        write_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        recurrent_regularizer: Regularizer = None,
+        memory_regularizer: Regularizer = None,
+        action_regularizer: Regularizer = None,
+        write_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        recurrent_constraint: Constraint = None,
+        memory_constraint: Constraint = None,
+        action_constraint: Constraint = None,
+        write_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
+        zero_output_for_mask: bool = False,
+        **kwargs: Any,
+    ) -> None:
         if use_fused not in ("auto", True, False):
             raise ValueError(
                 "Received an invalid value for argument `use_fused`: expected 'auto', True or "
                 f"False, got {use_fused!r}."
             )
+        given = by_own_names(arguments(locals()), self.own_names())
         names = self.CELL.argument_names()
         refuse_unknown(type(self), kwargs, names)
-        cell_arguments = {name: kwargs.pop(name) for name in names if name in kwargs}
         cell = self.CELL(
-            units,
-            num_memories,
-            capacity,
+            **{name: given[name] for name in names & given.keys()},
             dtype=kwargs.get("dtype"),
             trainable=kwargs.get("trainable", True),
             name="cell",
-            **cell_arguments,
         )
+        kwargs = {name: kwargs[name] for name in kwargs.keys() - names}
         super().__init__(
             cell,
             return_sequences=return_sequences,
@@ -85,6 +131,7 @@ class MemoryRNN(keras.layers.RNN):
             go_backwards=go_backwards,
             stateful=stateful,
             unroll=unroll,
+            zero_output_for_mask=zero_output_for_mask,
             **kwargs,
         )
         self.use_fused = use_fused
@@ -92,12 +139,19 @@ class MemoryRNN(keras.layers.RNN):
             # Shows up in the logs of `fit` and `evaluate`: nothing is lost silently.
             self.lost_elements = keras.metrics.Sum(name="lost_elements")
 
-    def get_initial_state(self, batch_size):
+    @classmethod
+    def own_names(cls) -> dict[str, str]:
+        """What arguments are called here, by the name that a base class has for them."""
+        return cls.CELL.own_names()
+
+    def get_initial_state(self, batch_size: int | Tensor | None) -> list[Tensor]:
         if self.cell.capacity is not None:
             return super().get_initial_state(batch_size)
         return self.cell.empty_state(batch_size, self.cell.read_depth)
 
-    def compute_output_shape(self, sequences_shape, initial_state_shape=None):
+    def compute_output_shape(
+        self, sequences_shape: Sequence[int | None], initial_state_shape: Any = None
+    ) -> tuple:
         shape = super().compute_output_shape(sequences_shape, initial_state_shape)
         if self.cell.capacity is None and self.return_state:
             return *shape, (sequences_shape[0], None)
@@ -109,7 +163,14 @@ class MemoryRNN(keras.layers.RNN):
             # In place: Keras would count a new list's variables among the weights.
             self.states[-1] = _growing_variable(self.states[-1], type(self).__name__)
 
-    def call(self, sequences, initial_state=None, mask=None, training=False, resets=None):
+    def call(
+        self,
+        sequences: Tensor,
+        initial_state: Sequence[Tensor] | None = None,
+        mask: Tensor | None = None,
+        training: bool = False,
+        resets: Tensor | None = None,
+    ) -> Tensor | tuple[Tensor, ...]:
         if sequences.shape[1] == 0:
             raise ValueError(
                 f"{type(self).__name__} expects sequences of at least one step, "
@@ -149,8 +210,14 @@ class MemoryRNN(keras.layers.RNN):
             )
 
     def inner_loop(
-        self, sequences, initial_state, mask, training=False, starts_empty=False, resets=None
-    ):
+        self,
+        sequences: Tensor,
+        initial_state: Sequence[Tensor],
+        mask: Tensor | None,
+        training: bool = False,
+        starts_empty: bool = False,
+        resets: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
         self.cell.check_inputs(sequences)
         self.cell.check_states(initial_state)
         mask, resets = _booleans(mask), _booleans(resets)
@@ -264,7 +331,7 @@ class MemoryRNN(keras.layers.RNN):
             *states, memory = states
             return [*states, whole_sequences.trim(self.cell, memory)]
 
-    def memory_of(self, states):
+    def memory_of(self, states: Sequence[Tensor]) -> Tensor:
         """The memories in the states that the layer returns or is given.
 
         Args:
@@ -280,7 +347,7 @@ class MemoryRNN(keras.layers.RNN):
         shape = (batch, depth, cell.element_size, cell.num_memories)
         return ops.transpose(ops.reshape(elements, shape), (0, 1, 3, 2))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         del config["cell"]
         cell_config = self.cell.get_config()
@@ -289,7 +356,9 @@ class MemoryRNN(keras.layers.RNN):
         return {**config, **cell_config, "use_fused": self.use_fused}
 
     @classmethod
-    def from_config(cls, config, custom_objects=None):
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> "MemoryRNN":
         return cls(**config)
 
 

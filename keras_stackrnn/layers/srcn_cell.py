@@ -1,9 +1,21 @@
 """SRCNCell: one step of a simple recurrent network with slow linear context units."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 from keras import ops
 
-from keras_stackrnn.layers.recurrent_cell import RecurrentCell, add_bias, require_positive_integer
+from keras_stackrnn.layers.arguments import (
+    Activation,
+    Constraint,
+    Initializer,
+    Regularizer,
+    Tensor,
+    arguments,
+    require_positive_integer,
+)
+from keras_stackrnn.layers.recurrent_cell import RecurrentCell, add_bias
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
@@ -27,9 +39,11 @@ class SRCNCell(RecurrentCell):
         self_connection: How much of its last value a context unit keeps, from 0 to 1.
         use_bias: Boolean, whether hidden units have biases.
         activation: Activation function of the hidden units.
-        **kwargs: `kernel_initializer`, `recurrent_initializer`, `slow_initializer`,
-            `context_initializer`, `bias_initializer`, the same names with `_regularizer` and
-            `_constraint`, and the arguments of every Keras layer.
+        kernel_initializer, recurrent_initializer, slow_initializer, context_initializer,
+            bias_initializer: Initializers of the weights.
+        kernel_regularizer, …: Regularizers of the same weights.
+        kernel_constraint, …: Constraints of the same weights.
+        **kwargs: The arguments of every Keras layer.
 
     Call arguments:
         inputs: A 2D tensor of floats, with shape `(batch, features)`.
@@ -46,13 +60,30 @@ class SRCNCell(RecurrentCell):
 
     def __init__(
         self,
-        units,
-        context_units=40,
-        self_connection=0.95,
-        use_bias=False,
-        activation="sigmoid",
-        **kwargs,
-    ):
+        units: int,
+        context_units: int = 40,
+        self_connection: float = 0.95,
+        use_bias: bool = False,
+        activation: Activation = "sigmoid",
+        *,
+        kernel_initializer: Initializer = "glorot_uniform",
+        recurrent_initializer: Initializer = "orthogonal",
+        slow_initializer: Initializer = "glorot_uniform",
+        context_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        recurrent_regularizer: Regularizer = None,
+        slow_regularizer: Regularizer = None,
+        context_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        recurrent_constraint: Constraint = None,
+        slow_constraint: Constraint = None,
+        context_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
+        **kwargs: Any,
+    ) -> None:
+        given = arguments(locals())
         units = require_positive_integer("units", units)
         context_units = require_positive_integer("context_units", context_units)
         if isinstance(self_connection, bool) or not _is_share(self_connection):
@@ -60,23 +91,18 @@ class SRCNCell(RecurrentCell):
                 "Received an invalid value for argument `self_connection`: expected a number from "
                 f"0 to 1, got {self_connection!r}."
             )
-        super().__init__(units, use_bias, activation, **kwargs)
+        weight_options = {name: given[name] for name in self.weight_options()}
+        super().__init__(units, use_bias, activation, weight_options, **kwargs)
         self.context_units = context_units
         self.self_connection = float(self_connection)
         self.state_size = [units, context_units]
         self.output_size = units + context_units
 
     @classmethod
-    def weight_initializers(cls):
-        return {
-            "kernel": "glorot_uniform",
-            "recurrent": "orthogonal",
-            "slow": "glorot_uniform",
-            "context": "glorot_uniform",
-            "bias": "zeros",
-        }
+    def weight_names(cls) -> Sequence[str]:
+        return ("kernel", "recurrent", "slow", "context", "bias")
 
-    def build(self, input_shape):
+    def build(self, input_shape: Sequence[int | None]) -> None:
         self.check_step_shape(input_shape)
         features = input_shape[-1]
         self.kernel = self._add_kernel("kernel", (features, self.units))
@@ -85,7 +111,9 @@ class SRCNCell(RecurrentCell):
         self.context_kernel = self._add_kernel("context", (self.context_units, self.units))
         self.bias = self._add_bias("bias", self.units)
 
-    def call(self, inputs, states, training=None):
+    def call(
+        self, inputs: Tensor, states: Sequence[Tensor], training: bool | None = None
+    ) -> tuple[Tensor, list[Tensor]]:
         self.check_step_shape(inputs.shape)
         self.check_inputs(inputs)
         self._check_states(states)
@@ -98,10 +126,10 @@ class SRCNCell(RecurrentCell):
         hidden = self.activation(add_bias(before, self.bias))
         return ops.concatenate([hidden, context], axis=-1), [hidden, context]
 
-    def get_initial_state(self, batch_size=None):
+    def get_initial_state(self, batch_size: int | Tensor | None = None) -> list[Tensor]:
         return [ops.zeros((batch_size, size), dtype=self.compute_dtype) for size in self.state_size]
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = {"context_units": self.context_units, "self_connection": self.self_connection}
         return {**super().get_config(), **config}
 

@@ -1,5 +1,7 @@
 """Between a Keras layer and the TensorFlow kernels: layouts, growth, what is worth computing."""
 
+from collections.abc import Sequence
+
 import tensorflow as tf
 
 from keras_stackrnn.kernels import pointer_scan
@@ -7,21 +9,22 @@ from keras_stackrnn.kernels.lanes import dimensions
 from keras_stackrnn.kernels.scan import Scan, Steps, scan
 from keras_stackrnn.kernels.weights import kernel_weights
 from keras_stackrnn.layers.memory_budget import refuse_if_too_large
+from keras_stackrnn.layers.memory_cell import MemoryCell
 from keras_stackrnn.memories.soft import EMPTY, row_count
 
 
 def run(
-    cell,
-    sequences,
-    states,
+    cell: MemoryCell,
+    sequences: tf.Tensor,
+    states: Sequence[tf.Tensor],
     *,
-    starts_empty,
-    training,
-    keep_state,
-    differentiate_state,
-    mask=None,
-    resets=None,
-):
+    starts_empty: bool,
+    training: bool | None,
+    keep_state: bool,
+    differentiate_state: bool,
+    mask: tf.Tensor | None = None,
+    resets: tf.Tensor | None = None,
+) -> tuple[tf.Tensor, list[tf.Tensor | None], tf.Tensor]:
     """Takes whole sequences through a cell.
 
     Args:
@@ -106,7 +109,7 @@ def _of_steps(marks):
     return None if marks is None else tf.transpose(marks)[:, None, None]
 
 
-def trim(cell, slots):
+def trim(cell: MemoryCell, slots: tf.Tensor) -> tf.Tensor:
     """A growing memory's state without the rows that are empty in every memory of the batch."""
     batch, size = dimensions(slots)
     rows = size // cell.row_size

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_stackrnn import memories
-from keras_stackrnn.layers.recurrent_cell import require_positive_integer
+from keras_stackrnn.layers.arguments import require_positive_integer
 from keras_stackrnn.trace.predictable import upcoming_of
 from keras_stackrnn.trace.reading import sentence_of
 from keras_stackrnn.trace.record import MemoryTrace, Trace

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import keras
 
-from keras_stackrnn.layers.recurrent_cell import require_positive_integer
+from keras_stackrnn.layers.arguments import require_positive_integer
 from keras_stackrnn.trace import force as forcing
 from keras_stackrnn.trace.predictable import upcoming_of
 from keras_stackrnn.trace.reading import inputs_of, outputs_of, probabilities_of, tokens_of
