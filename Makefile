@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 RUN := $(VENV)/bin/python
 BAZEL := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" bazel
 
-.PHONY: demo test test-slow lint bench reproduce bazel
+.PHONY: demo test test-slow lint bench reproduce campaign bazel
 
 demo: $(INSTALLED)
 	$(RUN) -m keras_stackrnn.demo
@@ -26,6 +26,12 @@ lint: $(INSTALLED)
 # Hours; what is finished is not repeated. The language models: reproduce/penn_treebank.py --manual_dir=DIR.
 reproduce: $(INSTALLED)
 	$(RUN) reproduce/patterns.py
+
+# Random faults against what docs/security.md promises, an hour of them unless told otherwise:
+# make campaign MINUTES=300. It goes on from where the last one ended.
+MINUTES ?= 60
+campaign: $(INSTALLED)
+	$(RUN) -m campaign --minutes=$(MINUTES)
 
 bench: $(INSTALLED)
 	$(RUN) benchmarks/train_step.py

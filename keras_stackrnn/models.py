@@ -12,6 +12,7 @@ from keras_stackrnn.layers.srcn_cell import SRCNCell
 
 # What can be built without a memory.
 BASELINES = ("rnn", "lstm", "srcn")
+MOST_LAYERS = 1000
 
 
 def kinds() -> tuple[str, ...]:
@@ -35,7 +36,7 @@ class SequenceModel(keras.Model):
             `"lstm"` or `"srcn"`: Keras' own `SimpleRNN` or `LSTM`, or an `RNN` of `SRCNCell`.
         vocabulary: Sequence of distinct strings; a symbol's place is its token id.
         units: Positive integer, the number of hidden units of a layer.
-        layers: Positive integer, the number of recurrent layers.
+        layers: Positive integer, the number of recurrent layers, at most 1,000.
         memories: Number of memories of a layer; only for kinds that have one.
         capacity: How many elements a memory holds; `None`: as many as there are.
         read_depth: How many elements of a memory are read.
@@ -95,6 +96,11 @@ class SequenceModel(keras.Model):
         self.vocabulary = vocabulary
         self.units = units
         self.num_layers = require_positive_integer("layers", layers)
+        if self.num_layers > MOST_LAYERS:
+            raise ValueError(
+                "Received an invalid value for argument `layers`: expected at most "
+                f"{MOST_LAYERS}, got {layers!r}."
+            )
         self.memories = memories
         self.capacity = capacity
         self.read_depth = read_depth

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import os
+import shutil
 import zipfile
 
 import numpy as np
@@ -125,6 +126,14 @@ def test_files_that_are_not_ours_are_left_alone(tmp_path):
     checkpoints.save(checkpoint(2))
     assert_is(checkpoints.load(), 2)
     assert all((checkpoints.folder / name).read_bytes() == b"mine" for name in strays)
+
+
+def test_a_run_that_was_taken_away_is_not_begun_anew(tmp_path):
+    checkpoints = saved(tmp_path, 1)
+    shutil.rmtree(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        checkpoints.save(Checkpoint({}, {}))
+    assert not tmp_path.exists()
 
 
 def test_none_at_all(tmp_path):

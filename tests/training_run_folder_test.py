@@ -11,6 +11,7 @@ import tensorflow as tf
 from training_case import tiny_config
 
 from keras_stackrnn.training import RunError, run_folder, train
+from keras_stackrnn.training.checkpoints import Checkpoint, Checkpoints
 
 
 def test_config_is_all_that_is_needed_to_run_it_again(tmp_path):
@@ -62,6 +63,28 @@ def test_a_run_at_its_beginning_can_go_on(tmp_path):
     config = begun(tmp_path)
     changed(tmp_path, "config", minutes=3.0)
     run_folder.check_same_run(dataclasses.replace(config, minutes=5.0), tmp_path)
+
+
+def test_a_start_that_was_killed_before_there_was_a_run_is_no_run(tmp_path):
+    config = begun(tmp_path)
+    (tmp_path / "config.json").rename(tmp_path / "partial-config.json")
+    run_folder.begin(config, tmp_path, overwrite=False)
+    assert run_folder.read_config(tmp_path) == config
+
+    (tmp_path / "config.json").unlink()
+    (tmp_path / "checkpoints" / "00000000.checkpoint").rename(
+        tmp_path / "checkpoints" / "partial-00000000.checkpoint"
+    )
+    run_folder.begin(config, tmp_path, overwrite=False)
+
+
+def test_checkpoints_without_their_configuration_are_a_run(tmp_path):
+    config = begun(tmp_path)
+    (tmp_path / "config.json").unlink()
+    meta = {"seconds": 1.0, "search": {"updates": 5}}
+    Checkpoints(tmp_path / "checkpoints").save(Checkpoint({}, meta))
+    with pytest.raises(RunError, match="already holds a run"):
+        run_folder.begin(config, tmp_path, overwrite=False)
 
 
 def test_a_config_that_its_checkpoints_do_not_belong_to(tmp_path):

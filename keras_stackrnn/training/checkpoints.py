@@ -46,7 +46,8 @@ class Checkpoints:
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Saves a checkpoint, then removes all but the last two."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        # Not the run's own: one that was taken away is not begun anew in the middle.
+        self.folder.mkdir(exist_ok=True)
         paths = self._paths()
         # After those that are no files, too, so that no name is in the way.
         number = _number(paths[-1]) + 1 if paths else 0

@@ -24,7 +24,8 @@ def write_aside(path: Path, write: Callable[[Path], object]) -> None:
         os.replace(aside, path)
         _sync_folder(path.parent)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        # Some libraries raise it with nothing but a text.
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
         aside.unlink(missing_ok=True)
 

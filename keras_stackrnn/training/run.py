@@ -22,7 +22,7 @@ from keras_stackrnn.training.pattern_task import PatternTask
 from keras_stackrnn.training.progress import Progress
 from keras_stackrnn.training.run_task import RunTask
 
-_TASKS: dict[type, type[RunTask]] = {
+TASKS: dict[type, type[RunTask]] = {
     TrainingConfig: PatternTask,
     LanguageModelConfig: LanguageTask,
 }
@@ -69,13 +69,13 @@ def train(
     try:
         if resume:
             run_folder.check_same_run(config, folder)
-        task = _TASKS[type(config)](config, progress.say)
+        task = TASKS[type(config)](config, progress.say)
         if not resume:
             folder.mkdir(parents=True, exist_ok=True)
         with locked(folder), Interrupts(config.resume_command()) as interrupts:
             if not resume:
                 run_folder.begin(config, folder, overwrite)
-            run = _Run(config, folder, progress, interrupts, task)
+            run = Run(config, folder, progress, interrupts, task)
             run.search()
             return run.conclude()
     except OSError as error:
@@ -85,7 +85,7 @@ def train(
         raise RunError(message) from error
 
 
-class _Run:
+class Run:
     """One run under way."""
 
     def __init__(self, config, folder, progress, interrupts, task):

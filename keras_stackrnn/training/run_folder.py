@@ -32,7 +32,7 @@ OF_A_RUN = (CONFIG, METRICS, EVENTS, MODEL, EVALUATION, PLOT, TRACE, CURVE, CHEC
 def begin(config: AnyConfig, folder: Path, overwrite: bool) -> None:
     """Makes a folder one of a run at its beginning."""
     there = [folder / name for name in OF_A_RUN if (folder / name).exists()]
-    if there and not overwrite:
+    if there and not overwrite and not _is_only_begun(folder, there):
         raise RunError(
             f"{folder} already holds a run: add --resume to go on with it, --overwrite to replace "
             "it, or choose another --output_dir."
@@ -47,6 +47,15 @@ def begin(config: AnyConfig, folder: Path, overwrite: bool) -> None:
     except OSError:
         shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
         raise
+
+
+def _is_only_begun(folder: Path, there: list[Path]) -> bool:
+    """Whether all that is there was left by a start that was killed before there was a run."""
+    checkpoints = folder / CHECKPOINTS
+    if there != [checkpoints] or not checkpoints.is_dir():
+        return False
+    names = [path.name for path in checkpoints.iterdir() if not path.name.startswith("partial-")]
+    return not names or Checkpoints(checkpoints).load().meta["search"] is None
 
 
 def check_same_run(config: AnyConfig, folder: Path) -> None:

@@ -1,0 +1,1 @@
+"""Random faults, by a seed, against what docs/security.md promises."""
