@@ -12,14 +12,13 @@ Predictable symbols of sequences are in square brackets, answers behind an arrow
 string.
 """
 
-import argparse
 import importlib
 import sys
 
 import tensorflow_datasets as tfds
-from absl import logging
+from absl import flags, logging
 
-from keras_stackrnn import tasks
+from keras_stackrnn import command_line, tasks
 from keras_stackrnn.datasets import (
     algorithmic_patterns,
     chomsky,
@@ -43,40 +42,37 @@ _BUILDERS = tuple(
 )
 
 
-def main(arguments: list[str] | None = None) -> int:
+def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
+    """Adds the command's flags."""
+    of = {"flag_values": values}
+    flags.DEFINE_string("show", None, "Show sequences of a task.", **of)
+    flags.DEFINE_integer("n", 5, "The n, or size, of the sequences to show.", **of)
+    flags.DEFINE_integer("examples", 5, "Number of sequences to show.", **of)
+    flags.DEFINE_list("prepare", [], "Datasets, set apart by commas, or all.", **of)
+    flags.DEFINE_string("data_dir", None, "Where TFDS keeps its datasets.", **of)
+    flags.DEFINE_string("manual_dir", None, "Where Penn Treebank's files are.", **of)
+    flags.DEFINE_string("module", None, "Module to import first, for tasks of your own.", **of)
+
+
+def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> int:
     """Does what the command line says and returns the exit code."""
-    options = _parse(arguments)
     logging.set_verbosity(logging.WARNING)
     tfds.disable_progress_bar()
     try:
-        if options.module:
-            importlib.import_module(options.module)
-        if options.show:
-            _show_sequences(tasks.get(options.show), options.n, options.examples)
-        elif options.prepare:
-            return _prepare_all(options)
+        if len(arguments) > 1:
+            raise ValueError(f"Everything is a flag, got {arguments[1]!r}.")
+        if values.module:
+            importlib.import_module(values.module)
+        if values.show:
+            _show_sequences(tasks.get(values.show), values.n, values.examples)
+        elif values.prepare:
+            return _prepare_all(values.prepare, values.data_dir, values.manual_dir)
         else:
             _list_datasets()
     except (ImportError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
-
-
-def _parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        "python -m keras_stackrnn.datasets",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--show", metavar="TASK", help="show sequences of a task")
-    parser.add_argument("--n", type=int, default=5, help="the n, or size, of the sequences to show")
-    parser.add_argument("--examples", type=int, default=5, help="number of sequences to show")
-    parser.add_argument("--prepare", metavar="NAMES", help="datasets, set apart by commas, or all")
-    parser.add_argument("--data_dir", metavar="DIR", help="where TFDS keeps its datasets")
-    parser.add_argument("--manual_dir", metavar="DIR", help="where Penn Treebank's files are")
-    parser.add_argument("--module", help="module to import first, for tasks of your own")
-    return parser.parse_args(arguments)
 
 
 def _show_sequences(task: tasks.Task, size: int, number: int) -> None:
@@ -91,10 +87,9 @@ def _list_datasets() -> None:
             print(f"{name:<42} {config.description}")
 
 
-def _prepare_all(options: argparse.Namespace) -> int:
-    names = names_of_configs(options.prepare.split(","))
+def _prepare_all(datasets: list[str], data_dir: str | None, manual_dir: str | None) -> int:
     # Every dataset gets its turn, also after one that cannot be had.
-    prepared = [_prepare(name, options.data_dir, options.manual_dir) for name in names]
+    prepared = [_prepare(name, data_dir, manual_dir) for name in names_of_configs(datasets)]
     return 0 if all(prepared) else 1
 
 
@@ -125,4 +120,4 @@ def _prepare(name: str, data_dir: str | None, manual_dir: str | None) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command_line.run(sys.modules[__name__])

@@ -11,7 +11,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from keras_stackrnn import patterns
+from absl import flags, logging
+
+from keras_stackrnn import command_line, patterns
 from keras_stackrnn.serving import config as serving_config
 from keras_stackrnn.serving.client import Client
 from keras_stackrnn.serving.server import ModelServer, ServerOptions
@@ -102,7 +104,7 @@ def _say(*lines: str) -> None:
     print("", *lines, sep="\n", flush=True)
 
 
-def main(config: TrainingConfig = TRAINING) -> None:
+def run(config: TrainingConfig = TRAINING) -> None:
     """Runs the demo; a fault or a signal ends the program with one sentence."""
     try:
         teach(config)
@@ -117,5 +119,16 @@ def main(config: TrainingConfig = TRAINING) -> None:
         sys.exit(130)
 
 
+def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
+    """There are none: the demo is for those who have not read anything yet."""
+
+
+def main(arguments: list[str]) -> None:
+    if len(arguments) > 1:
+        sys.exit(f"The demo takes no arguments, got {arguments[1]!r}.")
+    logging.set_verbosity(logging.WARNING)
+    run()
+
+
 if __name__ == "__main__":
-    main()
+    command_line.run(sys.modules[__name__])

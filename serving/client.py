@@ -23,6 +23,7 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
+from keras_stackrnn import command_line
 from keras_stackrnn.serving import client_sessions, tensors
 from keras_stackrnn.serving.client_sessions import KeptSession, Session, padded, token_ids
 from keras_stackrnn.serving.generation_messages import (
@@ -406,5 +407,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    define_flags()
-    app.run(main)
+    command_line.run(sys.modules[__name__])

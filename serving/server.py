@@ -26,6 +26,7 @@ from absl import app, flags
 from absl import logging as absl_logging
 from grpc_health.v1 import health
 
+from keras_stackrnn import command_line
 from keras_stackrnn.serving import (
     config,
     file_operations,
@@ -511,5 +512,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    define_flags(flags.FLAGS)
-    app.run(main)
+    command_line.run(sys.modules[__name__])

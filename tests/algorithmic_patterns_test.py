@@ -5,9 +5,10 @@ import hashlib
 import numpy as np
 import pytest
 import tensorflow_datasets as tfds
+from test_case import run_command
 
 from keras_stackrnn import patterns
-from keras_stackrnn.datasets import __main__ as command_line
+from keras_stackrnn.datasets import __main__ as command
 from keras_stackrnn.datasets import algorithmic_patterns
 from keras_stackrnn.tasks import registry
 
@@ -191,19 +192,19 @@ def test_a_failed_preparation_leaves_nothing_behind(tmp_path, copy_pattern, monk
 
 
 def test_command_line_lists_shows_and_prepares(tmp_path, capsys):
-    assert command_line.main([]) == 0
+    assert run_command(command) == 0
     listed = capsys.readouterr().out
     assert "algorithmic_patterns/anbn " in listed
     assert "penn_treebank/char" in listed
 
-    assert command_line.main(["--show=anbn", "--n=3", "--examples=2"]) == 0
+    assert run_command(command, "--show=anbn", "--n=3", "--examples=2") == 0
     assert capsys.readouterr().out == "aaab[bb]\naaab[bb]\n"
 
-    assert command_line.main(["--show=anbm"]) == 1
+    assert run_command(command, "--show=anbm") == 1
     assert capsys.readouterr().err.startswith("There is no task 'anbm'")
 
     names = "algorithmic_patterns/nothing,algorithmic_patterns/multiply"
-    assert command_line.main([f"--prepare={names}", f"--data_dir={tmp_path}"]) == 1
+    assert run_command(command, f"--prepare={names}", f"--data_dir={tmp_path}") == 1
     printed = capsys.readouterr()
     assert "There is no task 'nothing'" in printed.err
     assert "multiply: train 3,600, validation 3,600, test 11,800" in printed.out

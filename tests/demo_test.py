@@ -61,7 +61,7 @@ class InterruptedAt(io.StringIO):
 def interrupted(config, text) -> int:
     """Has the demo interrupted, and returns the program's exit code."""
     with contextlib.redirect_stdout(InterruptedAt(text)), pytest.raises(SystemExit) as caught:
-        demo.main(config)
+        demo.run(config)
     return caught.value.code
 
 
@@ -80,7 +80,7 @@ def finished(one_block_of_steps, tmp_path_factory):
     config, output = tiny_config(folder), io.StringIO()
     assert interrupted(config, text=" alive") == 130
     with contextlib.redirect_stdout(output):
-        demo.main(config)
+        demo.run(config)
     return config, output.getvalue()
 
 
@@ -150,7 +150,7 @@ def test_a_folder_in_use_is_one_sentence(tmp_path):
     (tmp_path / "taken").touch()
 
     with pytest.raises(SystemExit) as caught:
-        demo.main(tiny_config(tmp_path / "taken"))
+        demo.run(tiny_config(tmp_path / "taken"))
 
     assert "taken" in caught.value.code
     assert "\n" not in caught.value.code
@@ -175,7 +175,7 @@ def test_the_next_commands_know_where_the_run_is(tmp_path, monkeypatch):
 def test_the_demo_succeeds(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
-    demo.main()
+    demo.run()
 
     printed = capsys.readouterr().out
     assert "30 of 30 symbols are right." in printed

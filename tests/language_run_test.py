@@ -1,7 +1,6 @@
 """Runs on text from beginning to end: the command, its files, stopping, resuming, serving."""
 
 import csv
-import importlib.util
 import io
 import json
 import shlex
@@ -22,11 +21,11 @@ from corpus_test import DUMMY_DATA
 from language_case import tiny_config, write_texts
 from training_case import REPOSITORY, assert_same_arrays
 
-from keras_stackrnn import corpus
+from keras_stackrnn import command_line, corpus
 from keras_stackrnn.datasets import penn_treebank
 from keras_stackrnn.models import kinds
 from keras_stackrnn.perplexity import PerplexityMeter
-from keras_stackrnn.training import LanguageModelConfig, RunError, run_folder, train
+from keras_stackrnn.training import LanguageModelConfig, RunError, command, run_folder, train
 from keras_stackrnn.training.run_folder import CHECKPOINTS
 
 
@@ -185,25 +184,17 @@ def test_penn_treebank(manual_dir, tmp_path):
     assert (tmp_path / "run/serving/penn_treebank/1/saved_model.pb").exists()
 
 
-@pytest.fixture(scope="module")
-def command():
-    spec = importlib.util.spec_from_file_location("train", REPOSITORY / "train.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def parsed(command, *arguments):
+def parsed(*arguments):
     values = flags.FlagValues()
     command.define_flags(values)
-    return command.parse(["train.py", *arguments], values), values
+    return command_line.parse(["train.py", *arguments], values), values
 
 
-def config_of(command, *arguments):
-    return command.config_from_flags(parsed(command, *arguments)[1])
+def config_of(*arguments):
+    return command.config_from_flags(parsed(*arguments)[1])
 
 
-def test_every_command_parses_to_its_config(command, texts):
+def test_every_command_parses_to_its_config(texts):
     for config in (
         LanguageModelConfig.from_recipe("penn_treebank"),
         LanguageModelConfig.from_recipe("penn_treebank", "lstm", "tuned", seed=3, minutes=4.0),
@@ -212,16 +203,16 @@ def test_every_command_parses_to_its_config(command, texts):
         tiny_config("srcn", output_dir="a folder", **texts),
         tiny_config("stack", no_op=False, averaging=0.5),
     ):
-        assert config_of(command, *shlex.split(config.command())[2:]) == config
+        assert config_of(*shlex.split(config.command())[2:]) == config
 
 
-def test_resuming_takes_the_values_of_the_run(command, tmp_path):
+def test_resuming_takes_the_values_of_the_run(tmp_path):
     config = tiny_config("rnn", output_dir=str(tmp_path), seed=5)
     run_folder.write_config(tmp_path, config)
-    resumed = config_of(command, "--resume", f"--output_dir={tmp_path}", "--minutes=9")
+    resumed = config_of("--resume", f"--output_dir={tmp_path}", "--minutes=9")
     assert resumed == tiny_config("rnn", output_dir=str(tmp_path), seed=5, minutes=9.0)
     with pytest.raises(ValueError, match=r"^The run in .* has no value 'max_n'\.$"):
-        config_of(command, "--resume", f"--output_dir={tmp_path}", "--max_n=9")
+        config_of("--resume", f"--output_dir={tmp_path}", "--max_n=9")
 
 
 WHERE = "the three files ptb.train.txt, ptb.valid.txt, ptb.test.txt, or simple-examples.tgz"
@@ -300,10 +291,10 @@ WHERE = "the three files ptb.train.txt, ptb.valid.txt, ptb.test.txt, or simple-e
         ),
     ],
 )
-def test_bad_flags(arguments, message, command, tmp_path, monkeypatch):
+def test_bad_flags(arguments, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as raised:
-        command.main(*parsed(command, *arguments))
+        command.main(*parsed(*arguments))
     assert raised.value.code == message
     assert list(tmp_path.iterdir()) == []
 

@@ -16,9 +16,10 @@ from unittest import mock
 import pytest
 import tensorflow_datasets as tfds
 from etils import epath
+from test_case import run_command
 
 from keras_stackrnn import text_symbols
-from keras_stackrnn.datasets import __main__ as command_line
+from keras_stackrnn.datasets import __main__ as command
 from keras_stackrnn.datasets import penn_treebank
 from keras_stackrnn.datasets.penn_treebank import corpus, source
 
@@ -300,7 +301,7 @@ def test_a_refused_connection_ends_with_instructions(tmp_path, monkeypatch, caps
     with socket.create_server(("127.0.0.1", 0)) as server:
         use_port(server.getsockname()[1], monkeypatch)
     arguments = ["--prepare=penn_treebank/word", f"--data_dir={tmp_path / 'data'}"]
-    assert command_line.main(arguments) == 1
+    assert run_command(command, *arguments) == 1
     printed = capsys.readouterr().err
     assert "could not be downloaded" in printed
     assert "into the manual folder" in printed

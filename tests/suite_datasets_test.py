@@ -2,9 +2,10 @@
 
 import pytest
 import tensorflow_datasets as tfds
+from test_case import run_command
 
 from keras_stackrnn import tasks
-from keras_stackrnn.datasets import __main__ as command_line
+from keras_stackrnn.datasets import __main__ as command
 from keras_stackrnn.datasets import (
     chomsky,
     marked_languages,
@@ -174,7 +175,7 @@ def test_tasks_of_families_are_configs_too(tmp_path):
 
 
 def test_command_line_lists_shows_and_prepares(tmp_path, capsys):
-    assert command_line.main([]) == 0
+    assert run_command(command) == 0
     listed = capsys.readouterr().out
     for name in (
         "chomsky/parity_check",
@@ -183,20 +184,20 @@ def test_command_line_lists_shows_and_prepares(tmp_path, capsys):
     ):
         assert f"{name} " in listed
 
-    assert command_line.main(["--show=chomsky/reverse_string", "--n=3", "--examples=2"]) == 0
+    assert run_command(command, "--show=chomsky/reverse_string", "--n=3", "--examples=2") == 0
     task = tasks.get("chomsky/reverse_string")
     assert capsys.readouterr().out.splitlines() == task.lines(task.samples("test", 3, 2))
 
     arguments = ["--prepare=small_languages/anbn_20", f"--data_dir={tmp_path}"]
-    assert command_line.main(arguments) == 0
+    assert run_command(command, *arguments) == 0
     assert "small_languages/anbn_20: train 20, test 499" in capsys.readouterr().out
 
 
 def test_command_line_prepares_all_configs_of_a_dataset():
-    names = command_line.names_of_configs(["recognition_languages", "chomsky/parity_check"])
+    names = command.names_of_configs(["recognition_languages", "chomsky/parity_check"])
     assert len(names) == 6
     assert names[0] == "recognition_languages/dyck_2_3"
     assert names[-1] == "chomsky/parity_check"
-    every = command_line.names_of_configs(["all"])
+    every = command.names_of_configs(["all"])
     assert {"penn_treebank/word", "algorithmic_patterns/anbn", *names} <= set(every)
     assert len(every) == len(set(every))

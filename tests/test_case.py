@@ -8,12 +8,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from types import ModuleType
 
 import keras
 import numpy as np
 import pytest
+from absl import flags
 
-from keras_stackrnn import ListCell, ListRNN, StackCell, StackRNN
+from keras_stackrnn import ListCell, ListRNN, StackCell, StackRNN, command_line
 
 EMPTY = -1.0
 
@@ -232,6 +234,13 @@ def raises_only(message: str):
 def raises(message: str):
     """The sentence on a line of its own: Keras makes it bold and writes the arguments around it."""
     return pytest.raises(ValueError, match=rf"(^|\n|\x1b\[1m){re.escape(message)}(\x1b\[0m|\n|$)")
+
+
+def run_command(command: ModuleType, *arguments: str) -> object:
+    """Runs one of the package's commands in this process."""
+    values = flags.FlagValues()
+    command.define_flags(values)
+    return command.main(command_line.parse(["command", *arguments], values), values)
 
 
 def run_python(*arguments: str, **environment: str) -> str:

@@ -20,7 +20,7 @@ if keras.backend.backend() != "tensorflow":
 import serving_fixtures
 import tensorflow as tf
 
-from keras_stackrnn import StackRNN, trace
+from keras_stackrnn import StackRNN, command_line, trace
 from keras_stackrnn.export import export
 from keras_stackrnn.export.reader import Reader
 from keras_stackrnn.export.signatures import Signatures
@@ -69,7 +69,7 @@ def run(folder, monkeypatch, capsys):
     def run(*arguments):
         values = flags.FlagValues()
         command.define_flags(values)
-        command.main(command.parse(["trace", *arguments], values), values)
+        command.main(command_line.parse(["trace", *arguments], values), values)
         return capsys.readouterr().out
 
     return run

@@ -1,6 +1,6 @@
 """The command line: every flag, every fault in one sentence, exit codes."""
 
-import importlib.util
+import os
 import re
 import shlex
 import subprocess
@@ -10,35 +10,27 @@ import pytest
 from absl import flags
 from training_case import REPOSITORY, tiny_config
 
+from keras_stackrnn import command_line
 from keras_stackrnn.models import kinds
-from keras_stackrnn.training import TrainingConfig, run_folder
+from keras_stackrnn.training import TrainingConfig, command, run_folder
 
 
-@pytest.fixture(scope="module")
-def command():
-    spec = importlib.util.spec_from_file_location("train", REPOSITORY / "train.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def parsed(command, *arguments):
+def parsed(*arguments):
     values = flags.FlagValues()
     command.define_flags(values)
-    return command.parse(["train.py", *arguments], values), values
+    return command_line.parse(["train.py", *arguments], values), values
 
 
-def config_of(command, *arguments):
-    return command.config_from_flags(parsed(command, *arguments)[1])
+def config_of(*arguments):
+    return command.config_from_flags(parsed(*arguments)[1])
 
 
-def test_without_flags_it_is_the_recipe(command):
-    assert config_of(command, "--task=memorize") == TrainingConfig.from_recipe("memorize")
+def test_without_flags_it_is_the_recipe():
+    assert config_of("--task=memorize") == TrainingConfig.from_recipe("memorize")
 
 
-def test_flags_are_the_values(command):
+def test_flags_are_the_values():
     config = config_of(
-        command,
         *("--task=memorize_3", "--model=list", "--recipe=paper", "--units=50", "--memories=4"),
         *("--no_op", "--norounding", "--restarts=7", "--seed=9", "--max_n=12", "--minutes=1.5"),
         "--output_dir=elsewhere",
@@ -59,20 +51,20 @@ def test_flags_are_the_values(command):
     )
 
 
-def test_every_command_parses_to_its_config(command):
+def test_every_command_parses_to_its_config():
     for config in (
         TrainingConfig.from_recipe("anbn"),
         TrainingConfig.from_recipe("anbn", "lstm", layers=2, seed=3, minutes=4),
         TrainingConfig.from_recipe("binary_addition", no_op=False, clip_value=2.0),
         tiny_config("a folder"),
     ):
-        assert config_of(command, *shlex.split(config.command())[2:]) == config
+        assert config_of(*shlex.split(config.command())[2:]) == config
 
 
-def test_resuming_takes_the_values_of_the_run(command, tmp_path):
+def test_resuming_takes_the_values_of_the_run(tmp_path):
     config = tiny_config(tmp_path, seed=5)
     run_folder.write_config(tmp_path, config)
-    resumed = config_of(command, "--resume", f"--output_dir={tmp_path}", "--minutes=3")
+    resumed = config_of("--resume", f"--output_dir={tmp_path}", "--minutes=3")
     assert resumed == tiny_config(tmp_path, seed=5, minutes=3.0)
 
 
@@ -99,10 +91,10 @@ def test_resuming_takes_the_values_of_the_run(command, tmp_path):
         (["--task=anbn", "--resume", "--overwrite"], "--resume goes on with a run and "),
     ],
 )
-def test_bad_flags(arguments, message, command, tmp_path, monkeypatch):
+def test_bad_flags(arguments, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as raised:
-        command.main(*parsed(command, *arguments))
+        command.main(*parsed(*arguments))
     assert raised.value.code.startswith(message)
     assert "\n" not in raised.value.code
     assert list(tmp_path.iterdir()) == []
@@ -117,12 +109,12 @@ def test_bad_flags(arguments, message, command, tmp_path, monkeypatch):
         (["--resume", "--output_dir=none"], r"^There is no run in none to resume: "),
     ],
 )
-def test_bad_folders(arguments, message, command, tmp_path, monkeypatch):
+def test_bad_folders(arguments, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs/anbn").mkdir(parents=True)
     run_folder.write_config(tmp_path / "runs/anbn", tiny_config("runs/anbn"))
     with pytest.raises(SystemExit) as raised:
-        command.main(*parsed(command, "--task=anbn", *arguments))
+        command.main(*parsed("--task=anbn", *arguments))
     assert re.match(message, raised.value.code)
 
 
@@ -143,7 +135,13 @@ def test_a_fault_is_one_sentence_and_not_zero():
 
 def test_help_lists_the_flags():
     done = subprocess.run(
-        [sys.executable, "train.py", "--help"], cwd=REPOSITORY, capture_output=True, text=True
+        [sys.executable, "train.py", "--help"],
+        cwd=REPOSITORY,
+        env={name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"},
+        capture_output=True,
+        text=True,
     )
     for flag in ("--task", "--restarts", "--[no]resume", "--[no]overwrite", "--minutes"):
         assert flag in done.stdout
+    # Nor is there anything of what TensorFlow says when it starts.
+    assert done.stderr == ""

@@ -10,7 +10,7 @@ import sys
 
 from absl import app, flags, logging
 
-from keras_stackrnn import model_files
+from keras_stackrnn import command_line, model_files
 from keras_stackrnn.export.saved_model import export
 from keras_stackrnn.models import NextSymbolModel
 
@@ -44,5 +44,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    define_flags()
-    app.run(main)
+    command_line.run(sys.modules[__name__])

@@ -11,16 +11,13 @@ Where nothing can be proved because a memory decides by a hair, networks with fe
 more clearly: python train.py --task=anbncn --memories=2.
 """
 
-import os
 import sys
 import time
 from pathlib import Path
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+from absl import flags, logging
 
-from absl import app, flags, logging
-
-from keras_stackrnn import model_files
+from keras_stackrnn import command_line, model_files
 
 FORMATS = {
     ".py": "to_python",
@@ -135,14 +132,5 @@ def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> None:
         sys.exit(str(error))
 
 
-def parse(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
-    """Reads the command line into the flags; a fault in it ends the program with one sentence."""
-    try:
-        return values(arguments)
-    except flags.Error as error:
-        sys.exit(f"{error} (--help lists the flags)")
-
-
 if __name__ == "__main__":
-    define_flags()
-    app.run(main, flags_parser=parse)
+    command_line.run(sys.modules[__name__])

@@ -12,9 +12,9 @@ import sys
 import time
 
 import numpy as np
-from absl import app, flags
+from absl import flags
 
-from keras_stackrnn import corpus
+from keras_stackrnn import command_line, corpus
 from keras_stackrnn.ngram import Cache, KneserNey
 
 
@@ -90,5 +90,4 @@ def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> None:
 
 
 if __name__ == "__main__":
-    define_flags(flags.FLAGS)
-    app.run(main)
+    command_line.run(sys.modules[__name__])

@@ -15,8 +15,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from absl import app, flags, logging
+from absl import flags, logging
 
+from keras_stackrnn import command_line
 from keras_stackrnn.trace.force import parse as parse_force
 
 OF_TRACES = ("actions", "memory", "probabilities")
@@ -155,14 +156,5 @@ def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> None:
         sys.exit(str(error))
 
 
-def parse(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
-    """Reads the command line into the flags; a fault in it ends the program with one sentence."""
-    try:
-        return values(arguments)
-    except flags.Error as error:
-        sys.exit(f"{error} (--help lists the flags)")
-
-
 if __name__ == "__main__":
-    define_flags()
-    app.run(main, flags_parser=parse)
+    command_line.run(sys.modules[__name__])

@@ -4,7 +4,7 @@ import dataclasses
 import shlex
 from typing import ClassVar, Self
 
-from keras_stackrnn import controllers
+from keras_stackrnn import controllers, startup
 from keras_stackrnn.models import has_memory, kinds
 from keras_stackrnn.training.architecture import Architecture
 from keras_stackrnn.training.checks import check_choice, check_range, check_type
@@ -212,4 +212,5 @@ class Config:
 
 
 def _command(flags: list[str]) -> str:
-    return shlex.join(["python", "train.py", *flags])
+    program = f"{startup.PROGRAM} train" if startup.is_installed_command() else "python train.py"
+    return f"{program} {shlex.join(flags)}"
