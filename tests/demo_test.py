@@ -78,7 +78,7 @@ def finished(one_block_of_steps, tmp_path_factory):
     """A demo in a folder where one was broken off before: its configuration and what it printed."""
     folder = tmp_path_factory.mktemp("runs") / "demo"
     config, output = tiny_config(folder), io.StringIO()
-    assert interrupted(config, text=" alive") == 130
+    assert interrupted(config, text=" alive, ") == 130
     with contextlib.redirect_stdout(output):
         demo.run(config)
     return config, output.getvalue()

@@ -23,6 +23,7 @@ from keras_stackrnn.training.configs import config_class
 from keras_stackrnn.training.files import RunError
 from keras_stackrnn.training.interrupts import InterruptedRunError
 from keras_stackrnn.training.language_config import LanguageModelConfig
+from keras_stackrnn.training.logs import LOGS
 from keras_stackrnn.training.run import train
 from keras_stackrnn.training.run_folder import read_config
 
@@ -32,7 +33,7 @@ HELP = {
     "What learns, and what": ("task", "model", "recipe", "units", "memories", "controller"),
     "Text": ("level", "train_file", "validation_file", "test_file", "manual_dir"),
     "How long": ("restarts", "updates", "epochs", "minutes", "seed"),
-    "Where": ("output_dir", "resume", "overwrite"),
+    "Where": ("output_dir", "resume", "overwrite", "log", "quiet"),
 }
 
 _DEFINE = {
@@ -44,7 +45,7 @@ _DEFINE = {
 
 
 def define_flags(values: flags.FlagValues) -> None:
-    """Adds a flag for every value of a configuration, and two for what to do with the folder."""
+    """Adds a flag for every value of a configuration, and those for the folder and the log."""
     for name, field in _fields().items():
         kind, _ = kind_of(field.type)
         _DEFINE[kind](_flag_of(name), None, field.metadata["help"], flag_values=values)
@@ -54,6 +55,14 @@ def define_flags(values: flags.FlagValues) -> None:
         "Go on with the run in --output_dir from its last checkpoint.",
         flag_values=values,
     )
+    flags.DEFINE_enum(
+        "log",
+        "text",
+        list(LOGS),
+        "How the run tells how it goes: in text, in lines of json for machines, or not at all.",
+        flag_values=values,
+    )
+    flags.DEFINE_boolean("quiet", False, "The same as --log=none.", flag_values=values)
     flags.DEFINE_boolean(
         "overwrite",
         False,
@@ -102,7 +111,8 @@ def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> None:
     except (RunError, ValueError) as error:
         sys.exit(str(error))
     try:
-        train(config, resume=values.resume, overwrite=values.overwrite)
+        log = "none" if values.quiet else values.log
+        train(config, resume=values.resume, overwrite=values.overwrite, log=log)
     except InterruptedRunError as interruption:
         print(interruption, file=sys.stderr)
         # What a shell expects of a command that a signal has ended.

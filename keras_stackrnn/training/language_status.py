@@ -4,6 +4,10 @@ import dataclasses
 
 from keras_stackrnn.training.wording import number
 
+_LEGEND = """\
+validation, best, training: perplexity, of how many words it is as unsure as if it had to guess one
+epoch: how often the text was read; rate: learning rate"""
+
 
 @dataclasses.dataclass(frozen=True)
 class LanguageStatus:
@@ -21,10 +25,13 @@ class LanguageStatus:
         return dataclasses.asdict(self)
 
     def words(self) -> list[str]:
+        validation = number(self.validation_perplexity, ".1f")
         return [
+            f"validation {validation}, best {number(self.best_perplexity, '.1f')}",
             f"epoch {self.epoch}",
+            f"training {number(self.train_perplexity, '.1f')}",
             f"rate {self.learning_rate:.4g}",
-            f"perplexity {number(self.train_perplexity, '.1f')}",
-            f"validation {number(self.validation_perplexity, '.1f')}",
-            f"best {number(self.best_perplexity, '.1f')}",
         ]
+
+    def legend(self) -> str:
+        return _LEGEND

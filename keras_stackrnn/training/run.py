@@ -11,15 +11,16 @@ from keras_stackrnn.export import export
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.training import run_folder
 from keras_stackrnn.training.checkpoints import Checkpoint, Checkpoints
+from keras_stackrnn.training.checks import check_choice
 from keras_stackrnn.training.config import TrainingConfig
 from keras_stackrnn.training.configs import AnyConfig
 from keras_stackrnn.training.files import RunError, clear_partial, locked
 from keras_stackrnn.training.interrupts import Interrupts
 from keras_stackrnn.training.language_config import LanguageModelConfig
 from keras_stackrnn.training.language_task import LanguageTask
+from keras_stackrnn.training.logs import LOGS
 from keras_stackrnn.training.metrics import Metrics
 from keras_stackrnn.training.pattern_task import PatternTask
-from keras_stackrnn.training.progress import Progress
 from keras_stackrnn.training.run_task import RunTask
 
 TASKS: dict[type, type[RunTask]] = {
@@ -44,6 +45,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     output: TextIO | None = None,
+    log: str = "text",
 ) -> Result:
     """Searches for a model that has learned the task, and evaluates the best.
 
@@ -53,6 +55,8 @@ def train(
             checkpoint.
         overwrite: Whether to replace the run that may be there.
         output: Where progress is shown; standard output if not given.
+        log: How it is shown: "text" for people, "json" for machines (an object on each line), or
+            "none".
 
     Returns:
         A `Result`.
@@ -65,7 +69,8 @@ def train(
     ```
     """
     folder = Path(config.output_dir)
-    progress = Progress(config.minutes, output or sys.stdout)
+    check_choice("log", log, LOGS)
+    progress = LOGS[log](config.minutes, output or sys.stdout)
     try:
         if resume:
             run_folder.check_same_run(config, folder)
@@ -75,6 +80,7 @@ def train(
         with locked(folder), Interrupts(config.resume_command()) as interrupts:
             if not resume:
                 run_folder.begin(config, folder, overwrite)
+            progress.compile()
             run = Run(config, folder, progress, interrupts, task)
             run.search()
             return run.conclude()
@@ -153,7 +159,7 @@ class Run:
         task.draw(folder, model, evaluation)
         export(model, folder / run_folder.SERVING / config.task)
         clear_partial(folder, run_folder.OF_A_RUN)
-        self._progress.say(task.closing_words(evaluation))
+        self._progress.conclude(task.closing_words(evaluation), evaluation)
         return Result(model, evaluation, config, folder)
 
     def _save(self) -> None:

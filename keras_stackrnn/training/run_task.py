@@ -19,7 +19,10 @@ class Status(Protocol):
         """The status as a row of `metrics.csv`."""
 
     def words(self) -> list[str]:
-        """The status in words: first how far it is, then its scores."""
+        """The status in words: first its scores, then the rest, the most important first."""
+
+    def legend(self) -> str:
+        """What these words mean."""
 
 
 class AnySearch(Protocol):

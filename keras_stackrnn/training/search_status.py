@@ -4,6 +4,12 @@ import dataclasses
 
 from keras_stackrnn.training.wording import number
 
+_LEGEND = """\
+right: validation sequences that the best restart has right, its actions mixed (soft) or the most
+  probable one taken (rounded)
+n: sizes of the sequences it learns from; alive: restarts under way; solved: those that are done
+entropy: what it is unsure of, in nats a predictable symbol"""
+
 
 @dataclasses.dataclass(frozen=True)
 class SearchStatus:
@@ -25,10 +31,13 @@ class SearchStatus:
 
     def words(self) -> list[str]:
         smallest, largest = self.n_range
+        soft, rounded = number(self.soft_accuracy, ".0%"), number(self.rounded_accuracy, ".0%")
         return [
+            f"right: soft {soft}, rounded {rounded}",
             f"n {smallest}-{largest}",
             f"{self.alive} alive, {self.solved} solved",
             f"entropy {number(self.best_entropy, '.4f')}",
-            f"soft {number(self.soft_accuracy, '.0%')}",
-            f"rounded {number(self.rounded_accuracy, '.0%')}",
         ]
+
+    def legend(self) -> str:
+        return _LEGEND
