@@ -54,13 +54,15 @@ def main(arguments: list[str]) -> None:
     results.mkdir(parents=True, exist_ok=True)
     record = Record(results / "campaign.json")
     with tempfile.TemporaryDirectory(prefix="campaign-") as folder:
+        # Processes that are killed leave what they have there.
+        tempfile.tempdir = folder
         are_fine = _campaign(parts, seed, Path(folder), record)
     sys.exit(0 if are_fine else 1)
 
 
 def _campaign(parts: list[Part], seed: int, folder: Path, record: Record) -> bool:
     until = time.monotonic() + 60 * FLAGS.minutes
-    ready = [part for part in parts if _is_ready(part, folder)]
+    ready = [part for part in parts if _is_ready(part)]
     if FLAGS.round is None:
         record.begin(seed)
     rounds, are_fine = dict.fromkeys(ready, 0), True
@@ -84,11 +86,10 @@ def _campaign(parts: list[Part], seed: int, folder: Path, record: Record) -> boo
     return are_fine
 
 
-def _is_ready(part: Part, folder: Path) -> bool:
+def _is_ready(part: Part) -> bool:
     if why := part.unavailable():
         _say(f"No {part.name} here: {why}.")
         return False
-    part.prepare(folder)
     return True
 
 

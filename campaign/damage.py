@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import ClassVar
 
-from campaign import forks, tiny_runs
+from campaign import file_calls, forks, tiny_runs, whole_runs
 from campaign.part import Outcome
 from keras_stackrnn import model_files
 from keras_stackrnn.training import RunError, run_folder
@@ -34,17 +34,14 @@ class DamagedFiles:
     targets: ClassVar = {"damaged files": 2000}
 
     def unavailable(self) -> str:
-        return ""
-
-    def prepare(self, folder: Path) -> None:
-        for name, config in tiny_runs.CONFIGS.items():
-            path = folder / f"whole-{name}"
-            forks.answer_of(lambda config=config, path=path: tiny_runs.run(config(path)), 600.0)
+        return file_calls.unavailable()
 
     def run(self, draw: random.Random, scale: float, folder: Path) -> Outcome:
         outcome = Outcome()
+        name = draw.choice(sorted(tiny_runs.CONFIGS))
+        whole_runs.whole(name, folder)
         damages = [
-            (draw.choice(list(tiny_runs.CONFIGS)), draw.choice(list(_USES)), draw.getrandbits(64))
+            (name, draw.choice(list(_USES)), draw.getrandbits(64))
             for _ in range(max(1, round(scale * _FILES)))
         ]
         while damages:

@@ -1,44 +1,24 @@
 """Trainings that are killed, starved and interrupted, and end as if nothing had happened."""
 
-import dataclasses
 import errno
 import os
 import random
 import shutil
 import signal
-import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-from campaign import file_calls, forks, tiny_runs
+from campaign import file_calls, forks, tiny_runs, whole_runs
 from campaign.file_calls import FileCall
 from campaign.part import Outcome
-from keras_stackrnn.training import run_folder
 
 # The more they take, the fewer.
 _SHARES = {"rnn": 5, "text": 3, "stack": 1}
 _MOST_DISTURBANCES = 9
 _MOST_ATTEMPTS = 40
-_SECONDS = 600.0
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EMFILE)
-
-
-@dataclasses.dataclass
-class Reference:
-    """A run that nothing has disturbed.
-
-    Attributes:
-        fingerprint: what it has left.
-        calls: how often it has changed files, by their kinds.
-        seconds: how long it took.
-    """
-
-    fingerprint: dict
-    calls: Counter[str]
-    seconds: float
 
 
 class Kills:
@@ -47,22 +27,14 @@ class Kills:
     name = "kills"
     targets: ClassVar = {"kills": 200}
 
-    def __init__(self):
-        self._references: dict[str, Reference] = {}
-
     def unavailable(self) -> str:
         return file_calls.unavailable()
-
-    def prepare(self, folder: Path) -> None:
-        """Makes the runs to compare with; they are the same for all rounds."""
-        for name in tiny_runs.CONFIGS:
-            self._references[name] = _reference(name, folder)
 
     def run(self, draw: random.Random, scale: float, folder: Path) -> Outcome:
         outcome = Outcome()
         name = draw.choices(list(_SHARES), list(_SHARES.values()))[0]
         disturbances = max(1, round(scale * draw.randint(2, _MOST_DISTURBANCES)))
-        run = _DisturbedRun(name, self._references[name], folder, draw, outcome)
+        run = _DisturbedRun(name, whole_runs.whole(name, folder), folder, draw, outcome)
         for _ in range(disturbances):
             if run.is_over:
                 break
@@ -72,9 +44,9 @@ class Kills:
 
 
 class _DisturbedRun:
-    def __init__(self, name, reference, folder, draw, outcome):
+    def __init__(self, name, whole, folder, draw, outcome):
         self._name = name
-        self._reference = reference
+        self._whole = whole
         self._draw = draw
         self._outcome = outcome
         self._folder = folder / f"disturbed-{os.getpid()}"
@@ -113,7 +85,7 @@ class _DisturbedRun:
         self._at_call(self._killed, "killed", (-signal.SIGKILL,))
 
     def _kill_at_time(self) -> None:
-        seconds = self._draw.uniform(0.0, self._reference.seconds)
+        seconds = self._draw.uniform(0.0, self._whole.seconds)
         ending = self._attempt(
             f"killed after {seconds:.2f} s", lambda call: 0, (-signal.SIGKILL,), seconds
         )
@@ -179,8 +151,8 @@ class _DisturbedRun:
         for_good: bool = False,
     ) -> None:
         """Does something before a call on a kind of file, each kind being equally likely."""
-        kind = self._draw.choice(sorted(self._reference.calls))
-        number = self._draw.randint(1, self._reference.calls[kind])
+        kind = self._draw.choice(sorted(self._whole.calls))
+        number = self._draw.randint(1, self._whole.calls[kind])
         seen = 0
 
         def before(call: FileCall) -> int:
@@ -210,7 +182,7 @@ class _DisturbedRun:
         return ending
 
     def _compare(self) -> None:
-        found, expected = tiny_runs.fingerprint(self._folder), self._reference.fingerprint
+        found, expected = tiny_runs.fingerprint(self._folder), self._whole.fingerprint
         for name, value in expected.items():
             if found[name] != value:
                 self._fault(f"has other {name}: {_difference(found[name], value)}")
@@ -223,26 +195,6 @@ class _DisturbedRun:
 
     def _fault(self, sentence: str) -> None:
         self._outcome.faults.append(f"A {self._name} run ({'; '.join(self._story)}) {sentence}")
-
-
-def _reference(name: str, folder: Path) -> Reference:
-    path = folder / f"reference-{name}"
-    config, calls = tiny_runs.CONFIGS[name](path), Counter()
-
-    def note(call: FileCall) -> int:
-        calls[call.kind] += 1
-        return 0
-
-    started, log = time.monotonic(), folder / "reference.log"
-    ending = file_calls.watched(lambda: tiny_runs.run(config), path, note, log)
-    seconds = time.monotonic() - started
-    if ending != tiny_runs.FINISHED:
-        raise RuntimeError(f"The run {name} ended with {ending}: {log.read_text()}")
-    if stray := tiny_runs.stray(path):
-        raise RuntimeError(f"The run {name} has left {stray}")
-    (folder / "reference.log").unlink()
-    assert (path / run_folder.EVALUATION).exists()
-    return Reference(tiny_runs.fingerprint(path), calls, seconds)
 
 
 def _difference(found, expected) -> str:

@@ -36,18 +36,11 @@ class Part(Protocol):
     def unavailable(self) -> str:
         """Why it cannot be run on this machine; empty if it can."""
 
-    def prepare(self, folder: Path) -> None:
-        """Called once before all rounds, in the process that they are forked from.
-
-        Args:
-            folder: for files that rounds may use.
-        """
-
     def run(self, draw: random.Random, scale: float, folder: Path) -> Outcome:
         """One round, in a process of its own that has imported TensorFlow and not used it.
 
         Args:
             draw: what all chance comes from.
             scale: 1 is a round of a minute or so; a fraction of it has fewer faults.
-            folder: the one that was prepared.
+            folder: for files, which later rounds find there, too.
         """

@@ -34,7 +34,7 @@ _FLAGS = (
 
 
 def export_both(folder: Path) -> None:
-    """Writes both models; the one of even versions is folder 0, that of odd ones folder 1."""
+    """Writes both models; that of even versions is `exports/1`, that of odd ones `exports/2`."""
     for parity in (0, 1):
         export(_model(parity), folder / "exports", version=parity + 1)
 
@@ -53,7 +53,8 @@ def answers(texts: Sequence[str]) -> np.ndarray:
 
 
 def _model(parity: int) -> NextSymbolModel:
-    model = NextSymbolModel("stack", SYMBOLS, units=6, memories=2, rounding=True)
+    kind = {"kind": "stack", "memories": 2, "rounding": True} if parity else {"kind": "rnn"}
+    model = NextSymbolModel(vocabulary=SYMBOLS, units=6, **kind)
     normal = np.random.default_rng(parity).normal
     model.set_weights([normal(size=weight.shape) for weight in model.weights])
     return model

@@ -34,14 +34,13 @@ class Serving:
     def unavailable(self) -> str:
         return ""
 
-    def prepare(self, folder: Path) -> None:
-        forks.answer_of(lambda: served.export_both(folder), 600.0)
-
     def run(self, draw: random.Random, scale: float, folder: Path) -> Outcome:
         requests = max(100, round(scale * _REQUESTS))
         swaps = max(1, round(scale * _SWAPS))
         seed = draw.getrandbits(32)
         texts = load.questions(seed, _QUESTIONS)
+        if not (folder / "exports").exists():
+            forks.answer_of(lambda: served.export_both(folder), 600.0)
         answers = forks.answer_of(lambda: served.answers(texts), 300.0)
         port, rest_port = _free_ports()
         base = folder / f"versions-{port}"

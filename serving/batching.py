@@ -19,6 +19,9 @@ from keras_stackrnn.serving.saved_model import SavedModel
 
 Outputs = dict[str, np.ndarray]
 
+# The lane of what cannot be merged, after those of what can.
+ALONE = 2
+
 # Of the time that a batch may wait: when nothing happens for so long, nobody else will come.
 _QUIET_SHARE = 0.1
 
@@ -28,9 +31,11 @@ class DirectRunner:
 
     Args:
         num_threads: how many run at a time.
+        lane: which of a session's threads run them.
     """
 
-    def __init__(self, num_threads: int):
+    def __init__(self, num_threads: int, lane: int = 0):
+        self._lane = lane
         self._pool = ThreadPoolExecutor(num_threads, "run")
 
     def submit(self, model: SavedModel, plan: Plan, deadline: float | None = None) -> Future:
@@ -44,7 +49,7 @@ class DirectRunner:
         Returns:
             The fetched arrays by tensor name. Cancelled before it runs, it is not run.
         """
-        return self._pool.submit(run_plan, model, plan, deadline)
+        return self._pool.submit(run_plan, model, plan, deadline, self._lane)
 
     def close(self) -> None:
         self._pool.shutdown()
@@ -123,10 +128,12 @@ class BatchingRunner:
 
     Args:
         options: sizes, times and padding.
+        lane: which of a session's threads run them; lanes.py has two of these.
     """
 
-    def __init__(self, options: BatchingOptions):
+    def __init__(self, options: BatchingOptions, lane: int = 0):
         self._options = options
+        self._lane = lane
         self._changed = threading.Condition()
         self._closed = False
         self._waiting: deque[_Batch] = deque()
@@ -138,7 +145,7 @@ class BatchingRunner:
         self._last_event = time.monotonic()  # somebody asked, or was answered
         # Outputs whose first dimension turned out not to be the batch.
         self._unsplittable = weakref.WeakKeyDictionary()
-        self._loners = DirectRunner(options.num_batch_threads)
+        self._loners = DirectRunner(options.num_batch_threads, ALONE)
         self._threads = [
             threading.Thread(target=self._work, name=f"batch-{index}", daemon=True)
             for index in range(options.num_batch_threads)
@@ -275,7 +282,7 @@ class BatchingRunner:
             except Exception as error:
                 if len(tasks) == 1 and not isinstance(error, _UnsplittableError):
                     return [error]
-        return [_result_or_error(batch.model, task) for task in tasks]
+        return [self._result_or_error(batch.model, task) for task in tasks]
 
     def _run_merged(self, batch: _Batch) -> list[Outputs]:
         sizes = [task.size for task in batch.tasks]
@@ -287,7 +294,9 @@ class BatchingRunner:
         }
         deadlines = [task.deadline for task in batch.tasks]
         plan = Plan(feeds, batch.tasks[0].plan.fetches)
-        outputs = run_plan(batch.model, plan, None if None in deadlines else max(deadlines))
+        outputs = run_plan(
+            batch.model, plan, None if None in deadlines else max(deadlines), self._lane
+        )
         rows = len(next(iter(feeds.values())))
         if any(array.ndim == 0 or len(array) != rows for array in outputs.values()):
             with self._changed:
@@ -299,6 +308,12 @@ class BatchingRunner:
             start += size
         return results
 
+    def _result_or_error(self, model: SavedModel, task: _Task) -> Outputs | Exception:
+        try:
+            return run_plan(model, task.plan, task.deadline, self._lane)
+        except Exception as error:
+            return error
+
     def _padded_rows(self, rows: int) -> int:
         sizes = self._options.allowed_batch_sizes
         return sizes[bisect.bisect_left(sizes, rows)] if sizes else rows
@@ -308,14 +323,15 @@ class _UnsplittableError(Exception):
     """The first dimension of an output is not the batch."""
 
 
-def run_plan(model: SavedModel, plan: Plan, deadline: float | None) -> Outputs:
+def run_plan(model: SavedModel, plan: Plan, deadline: float | None, lane: int = 0) -> Outputs:
     """Runs `plan` now, bounded by `deadline` in seconds of `time.monotonic()`."""
     timeout = None
     if deadline is not None:
         timeout = deadline - time.monotonic()
         if timeout <= 0:
             raise status.deadline_exceeded("The deadline passed before the run began")
-    return dict(zip(plan.fetches, model.run(plan.feeds, plan.fetches, timeout), strict=True))
+    arrays = model.run(plan.feeds, plan.fetches, timeout, lane)
+    return dict(zip(plan.fetches, arrays, strict=True))
 
 
 def _deliver(tasks: list[_Task], results: list[Outputs | BaseException]) -> None:
@@ -326,13 +342,6 @@ def _deliver(tasks: list[_Task], results: list[Outputs | BaseException]) -> None
             task.future.set_exception(result)
         else:
             task.future.set_result(result)
-
-
-def _result_or_error(model: SavedModel, task: _Task) -> Outputs | Exception:
-    try:
-        return run_plan(model, task.plan, task.deadline)
-    except Exception as error:
-        return error
 
 
 def _common_batch_size(arrays) -> int | None:

@@ -12,8 +12,9 @@ from tensorflow_serving.apis import model_pb2
 
 from keras_stackrnn.serving import predict, status, tensors
 from keras_stackrnn.serving.answers import ended
-from keras_stackrnn.serving.batching import BatchingRunner, DirectRunner
+from keras_stackrnn.serving.batching import DirectRunner
 from keras_stackrnn.serving.generation_messages import GenerateRequest, GenerateResponse
+from keras_stackrnn.serving.lanes import LanedRunner
 from keras_stackrnn.serving.models import Servable
 
 SIGNATURE = "generate_on"
@@ -32,7 +33,7 @@ class Continuation:
     """
 
     def __init__(
-        self, servable: Servable, runner: DirectRunner | BatchingRunner, request: GenerateRequest
+        self, servable: Servable, runner: DirectRunner | LanedRunner, request: GenerateRequest
     ):
         self._signatures = servable.model.signatures
         if SIGNATURE not in self._signatures:

@@ -89,6 +89,7 @@ class SavedModel:
         feeds: Mapping[str, np.ndarray],
         fetches: Sequence[str],
         timeout_seconds: float | None = None,
+        lane: int = 0,
     ) -> list[np.ndarray]:
         """Runs the graph.
 
@@ -96,14 +97,16 @@ class SavedModel:
             feeds: arrays by tensor name.
             fetches: names of the tensors to compute.
             timeout_seconds: the run is broken off with `DeadlineExceededError` after this time.
+            lane: which of the session's pools of threads runs it, if it was given several.
 
         Returns:
             One array for each name in `fetches`.
         """
         options = None
-        if timeout_seconds is not None:
-            timeout = max(1, math.ceil(timeout_seconds * 1000))
-            run_options = tf.compat.v1.RunOptions(timeout_in_ms=timeout)
+        if timeout_seconds is not None or lane:
+            run_options = tf.compat.v1.RunOptions(inter_op_thread_pool=lane)
+            if timeout_seconds is not None:
+                run_options.timeout_in_ms = max(1, math.ceil(timeout_seconds * 1000))
             options = pywrap_tf_session.TF_NewBufferFromString(run_options.SerializeToString())
         try:
             fetched = self._session._call_tf_sessionrun(

@@ -31,12 +31,13 @@ from keras_stackrnn.serving import (
     config,
     file_operations,
     grpc_services,
+    lanes,
     models,
     status,
     tls,
     warmup,
 )
-from keras_stackrnn.serving.batching import BatchingOptions, BatchingRunner, DirectRunner
+from keras_stackrnn.serving.batching import BatchingOptions, DirectRunner
 from keras_stackrnn.serving.later_methods import LaterMethods
 from keras_stackrnn.serving.metrics import Metrics
 from keras_stackrnn.serving.printable import printable
@@ -116,7 +117,7 @@ class ModelServer:
         self._options = options
         self.models = models.ModelManager(options.versions, self._load)
         if options.batching:
-            self._runner = BatchingRunner(options.batching)
+            self._runner = lanes.LanedRunner(options.batching)
         else:
             self._runner = DirectRunner(options.max_simultaneous_runs)
         self.service = Service(
@@ -304,6 +305,8 @@ def _session_config(options: ServerOptions) -> tf.compat.v1.ConfigProto:
         intra_op_parallelism_threads=intra_op,
         use_per_session_threads=bool(inter_op),
     )
+    if options.batching:
+        lanes.give_threads(session_config, inter_op)
     rewriting = session_config.graph_options.rewrite_options
     rewriting.meta_optimizer_iterations = rewriting.ONE
     return session_config

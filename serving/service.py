@@ -22,9 +22,10 @@ from tensorflow_serving.apis import (
 
 from keras_stackrnn.serving import predict, status
 from keras_stackrnn.serving.answers import ended
-from keras_stackrnn.serving.batching import BatchingRunner, DirectRunner
+from keras_stackrnn.serving.batching import DirectRunner
 from keras_stackrnn.serving.generation import Continuation
 from keras_stackrnn.serving.generation_messages import GenerateRequest
+from keras_stackrnn.serving.lanes import LanedRunner
 from keras_stackrnn.serving.metrics import Metrics
 from keras_stackrnn.serving.models import ModelManager
 from keras_stackrnn.serving.printable import printable
@@ -68,7 +69,7 @@ class Service:
     def __init__(
         self,
         models: ModelManager,
-        runner: DirectRunner | BatchingRunner,
+        runner: DirectRunner | LanedRunner,
         stateful: StatefulPredict,
         metrics: Metrics,
         max_inflight_requests: int,

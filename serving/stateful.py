@@ -18,7 +18,8 @@ from tensorflow_serving.apis import model_pb2, predict_pb2
 
 from keras_stackrnn.serving import predict, sessions, status, tensors
 from keras_stackrnn.serving.answers import ended
-from keras_stackrnn.serving.batching import BatchingRunner, DirectRunner
+from keras_stackrnn.serving.batching import DirectRunner
+from keras_stackrnn.serving.lanes import LanedRunner
 from keras_stackrnn.serving.models import ModelManager, Servable
 from keras_stackrnn.serving.saved_model import SavedModel
 
@@ -51,7 +52,7 @@ class StatefulPredict:
     def __init__(
         self,
         models: ModelManager,
-        runner: DirectRunner | BatchingRunner,
+        runner: DirectRunner | LanedRunner,
         max_tensor_bytes: int,
         options: sessions.SessionOptions,
     ):

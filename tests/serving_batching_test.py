@@ -13,7 +13,7 @@ import pytest
 import serving_fixtures as fixtures
 import tensorflow as tf
 
-from keras_stackrnn.serving import batching, config, status
+from keras_stackrnn.serving import batching, config, lanes, status
 from keras_stackrnn.serving.batching import BatchingOptions, BatchingRunner, DirectRunner
 from keras_stackrnn.serving.predict import Plan
 from keras_stackrnn.serving.saved_model import SavedModel
@@ -39,7 +39,7 @@ class GatedModel:
         self.batch_rows = []
         self._model = model
 
-    def run(self, feeds, fetches, timeout_seconds=None):
+    def run(self, feeds, fetches, timeout_seconds=None, lane=0):
         self.gate.wait(30)
         self.batch_rows.append(max((array.shape or (0,))[0] for array in feeds.values()))
         return self._model.run(feeds, fetches, timeout_seconds)
@@ -350,3 +350,63 @@ def test_over_the_wire(path):
             got = fixtures.outputs_of(response)["probabilities"]
             expected = fixtures.expected_probabilities(sequence, 1.0)
             np.testing.assert_allclose(got, [expected], atol=1e-6)
+
+
+class HeldModel(GatedModel):
+    """A model whose large runs wait for its gate."""
+
+    def run(self, feeds, fetches, timeout_seconds=None, lane=0):
+        if lanes.is_large(feeds):
+            self.gate.wait(30)
+        return self._model.run(feeds, fetches, timeout_seconds)
+
+
+@pytest.mark.parametrize("length", [257, 10_000])
+def test_nobody_waits_behind_a_large_request(model, length):
+    held = HeldModel(model)
+    runner = lanes.LanedRunner(ONE_THREAD)
+    large = [runner.submit(held, sequence_plan(model, [1] * length)) for _ in range(3)]
+    small = runner.submit(held, sequence_plan(model, [1, 2]))
+    expected = fixtures.expected_probabilities([1, 2], 1.0)
+    got = probabilities(model, small.result(timeout=30))
+    np.testing.assert_allclose(got, [expected], atol=1e-6)
+    assert not any(each.done() for each in large)
+    held.gate.set()
+    for each in large:
+        assert probabilities(model, each.result(timeout=30)).shape == (1, fixtures.VOCABULARY)
+    runner.close()
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (np.zeros((32, 256), np.int32), False),
+        (np.zeros((33, 256), np.int32), True),
+        (np.zeros((1, 257), np.int32), True),
+        (np.int32(10**6), False),
+        (np.array([b"a" * 256], np.object_), False),
+        (np.array([b"a" * 257], np.object_), True),
+        (np.array([b"a" * 200] * 41, np.object_), True),
+        (np.zeros(0, np.object_), False),
+    ],
+)
+def test_what_is_large(array, expected):
+    assert lanes.is_large({"x": np.asarray(array)}) is expected
+
+
+def test_each_lane_has_threads_of_its_own(path):
+    session_config = tf.compat.v1.ConfigProto(use_per_session_threads=True)
+    lanes.give_threads(session_config, 1)
+    model = SavedModel(path, session_config)
+    endless = plan(model, "spin", rounds=np.array([2**31 - 1], np.int32))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        running = pool.submit(batching.run_plan, model, endless, None, 1)
+        sequence = sequence_plan(model, [1, 2])
+        for lane in (0, batching.ALONE):
+            outputs = batching.run_plan(model, sequence, time.monotonic() + 30, lane)
+            expected = fixtures.expected_probabilities([1, 2], 1.0)
+            np.testing.assert_allclose(probabilities(model, outputs), [expected], atol=1e-6)
+        assert not running.done()
+        model.close()
+        with pytest.raises(tf.errors.CancelledError):
+            running.result(timeout=30)
