@@ -16,7 +16,7 @@ from campaign.part import Outcome
 from keras_stackrnn import model_files
 from keras_stackrnn.training import RunError, run_folder
 from keras_stackrnn.training.interrupts import Interrupts
-from keras_stackrnn.training.progress import Progress
+from keras_stackrnn.training.logs import LOGS
 from keras_stackrnn.training.run import TASKS, Run
 
 _FILES = 100
@@ -142,7 +142,7 @@ def _resume(work: Path, name: str) -> tuple[str, object] | None:
     """Does all that a resumed run does before its first update."""
     try:
         config = dataclasses.replace(run_folder.read_config(work), output_dir=str(work))
-        progress = Progress(config.minutes, io.StringIO())
+        progress = LOGS["none"](config.minutes, io.StringIO())
         run_folder.check_same_run(config, work)
         task = TASKS[type(config)](config, progress.say)
         Run(config, work, progress, Interrupts(""), task).search()

@@ -45,6 +45,8 @@ def fork(function: Callable[[], int], log: Path | None = None) -> int:
             os.dup2(output, 2)
             os.close(output)
         code = function()
+    except KeyboardInterrupt:
+        code = 128 + signal.SIGINT
     except SystemExit as error:
         print(error, file=sys.stderr)
     except BaseException:

@@ -112,7 +112,7 @@ class _DisturbedRun:
             return 0
 
         # Before and after its handlers are there, a signal does what it always does.
-        self._at_call(send, number.name, (tiny_runs.INTERRUPTED, -number, 70))
+        self._at_call(send, number.name, (tiny_runs.INTERRUPTED, -number, 128 + number))
 
     def _start_twice(self) -> None:
         log = self._log.with_suffix(".second")

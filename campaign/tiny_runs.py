@@ -83,7 +83,7 @@ def run(config: AnyConfig, hours: int = 0) -> int:
     scan.SHORTEST_BLOCK = 1_000_000
     resume = (Path(config.output_dir) / run_folder.CONFIG).exists()
     try:
-        train(config, resume=resume, output=io.StringIO())
+        train(config, resume=resume, log="none")
     except InterruptedRunError:
         return INTERRUPTED
     except RunError as error:

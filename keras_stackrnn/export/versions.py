@@ -9,6 +9,8 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from keras_stackrnn.tensorflow_files import as_os_errors
+
 # Servers look at folders whose names are integers, and at no others.
 _ASIDE = "partial-"
 
@@ -32,7 +34,8 @@ def write_version(base_path: Path, version: int | None, write: Callable[[Path], 
     _clear(base_path)
     with _locked_aside(base_path) as aside:
         try:
-            write(aside)
+            with as_os_errors(base_path):
+                write(aside)
             _sync(aside)
             return _rename(aside, base_path, version)
         finally:

@@ -1,12 +1,15 @@
 """The course of a run, round by round: `metrics.csv`, and events for TensorBoard."""
 
+import contextlib
 import math
 import os
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import tensorflow as tf
 
+from keras_stackrnn.tensorflow_files import as_os_errors
 from keras_stackrnn.trace.image_summary import write_png
 from keras_stackrnn.training import events
 from keras_stackrnn.training.files import write_aside
@@ -35,8 +38,10 @@ class Metrics:
         if is_damaged:
             self._set_aside()
         write_aside(self._path, lambda aside: aside.write_text(self._text()))
-        events.purge(folder / EVENTS, status.updates)
-        self._events = tf.summary.create_file_writer(str(folder / EVENTS))
+        self._events_folder = folder / EVENTS
+        with as_os_errors(self._events_folder):
+            events.purge(self._events_folder, status.updates)
+            self._events = tf.summary.create_file_writer(str(self._events_folder))
 
     def add(self, status, seconds: float) -> None:
         """Notes a status after so many seconds of search."""
@@ -44,18 +49,24 @@ class Metrics:
         self.rows.append(",".join(repr(values[name]) for name in self._columns))
         with open(self._path, "a") as file:
             file.write(f"{self.rows[-1]}\n")
-        with self._events.as_default(step=status.updates):
+        with self._writing_events(status.updates):
             for name, value in values.items():
                 if math.isfinite(value):
                     _write_scalar(name, value)
 
     def add_trace(self, png: bytes, updates: int) -> None:
         """A picture of what the memories do by now."""
-        with self._events.as_default(step=updates):
+        with self._writing_events(updates):
             write_png("trace", png)
 
     def close(self) -> None:
-        self._events.close()
+        with as_os_errors(self._events_folder):
+            self._events.close()
+
+    @contextlib.contextmanager
+    def _writing_events(self, updates: int) -> Iterator[None]:
+        with as_os_errors(self._events_folder), self._events.as_default(step=updates):
+            yield
 
     def _text(self) -> str:
         return "".join(f"{line}\n" for line in (",".join(self._columns), *self.rows))
