@@ -607,6 +607,8 @@ def _process(*arguments):
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
         stderr=subprocess.PIPE,
         text=True,
+        # Tests that run under nohup have it ignored, and so would the server.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     try:
         yield process

@@ -51,7 +51,7 @@ class Checkpoints:
         paths = self._paths()
         # After those that are no files, too, so that no name is in the way.
         number = _number(paths[-1]) + 1 if paths else 0
-        content = _to_bytes(checkpoint)
+        content = to_bytes(checkpoint)
         path = self.folder / f"{number:08d}.checkpoint"
         write_aside(path, lambda aside: aside.write_bytes(content))
         for old in [*filter(Path.is_file, paths), path][:-_KEPT]:
@@ -85,7 +85,8 @@ def _number(path: Path) -> int:
     return int(path.stem)
 
 
-def _to_bytes(checkpoint: Checkpoint) -> bytes:
+def to_bytes(checkpoint: Checkpoint) -> bytes:
+    """A checkpoint as a file has it."""
     meta = np.frombuffer(json.dumps(checkpoint.meta).encode(), np.uint8)
     archive = io.BytesIO()
     np.savez(archive, **{_META: meta}, **checkpoint.arrays)
@@ -98,12 +99,13 @@ def _read(path: Path) -> Checkpoint:
     if not path.is_file():
         raise ValueError("is no file")
     try:
-        return _from_bytes(path.read_bytes())
+        return from_bytes(path.read_bytes())
     except OSError as error:
         raise ValueError(f"cannot be read ({error.strerror})") from error
 
 
-def _from_bytes(data: bytes) -> Checkpoint:
+def from_bytes(data: bytes) -> Checkpoint:
+    """The checkpoint in these bytes; ValueError says what is wrong with them."""
     header, _, content = data.partition(b"\n")
     if not header.startswith(_MAGIC):
         raise ValueError("is not one that this version can read")

@@ -34,10 +34,13 @@ class Config:
     A subclass adds values of its own, and says which tasks and recipes there are.
     """
 
+    # Whether processes can train one model together.
+    CAN_SHARE: ClassVar[bool] = False
     # They say where a run is kept and when it stops, not what it computes.
     FREE_ON_RESUME: ClassVar = ("output_dir", "minutes", "checkpoint_seconds")
     # The first is the default.
     RECIPES: ClassVar[tuple[str, ...]] = ()
+    LATER: ClassVar[dict] = _LATER
 
     # What is learned, by what.
     task: str = value("What to learn: the name of a pattern, penn_treebank, or text.")
@@ -113,7 +116,7 @@ class Config:
     @classmethod
     def from_json(cls, given: dict) -> Self:
         """The configuration whose `to_json()` this is."""
-        given = {**_LATER, **given}
+        given = {**cls.LATER, **given}
         names = {field.name for field in dataclasses.fields(cls)}
         for wrong in sorted(names ^ given.keys()):
             fault = "lacks" if wrong in names else "has an unknown value"

@@ -22,6 +22,11 @@ class LanguageModelConfig(Config):
     """
 
     RECIPES: ClassVar = recipes.RECIPES
+    CAN_SHARE: ClassVar = True
+    # Checkpoints are the same for any number of workers.
+    FREE_ON_RESUME: ClassVar = (*Config.FREE_ON_RESUME, "workers")
+    PATHS: ClassVar = ("manual_dir", "train_file", "validation_file", "test_file")
+    LATER: ClassVar = {**Config.LATER, "workers": 1}
 
     # What learns.
     context_units: int = value("Slow context units of a layer; 0 but with srcn.")
@@ -38,6 +43,9 @@ class LanguageModelConfig(Config):
     vocabulary_size: int = value("Words that are kept, the most frequent; not for char.", least=3)
 
     # How it learns.
+    workers: int = value(
+        "Processes of this machine that share the lanes; more machines: see TF_CONFIG.", above=0
+    )
     epochs: int = value("Times the text is read; the learning rate falls to 0 over them.", above=0)
     initial_scale: float = value(
         "What the usual initial weights are multiplied by, all but the biases and the output's.",
@@ -83,6 +91,11 @@ class LanguageModelConfig(Config):
         if self.no_op_bias and not self.no_op:
             raise ValueError(
                 f"no_op_bias must be 0 without no_op, the action it is for, got {self.no_op_bias}."
+            )
+        if self.lanes % self.workers:
+            raise ValueError(
+                f"Workers share the lanes evenly: expected workers that divide {self.lanes} lanes, "
+                f"got {self.workers}."
             )
         if (self.model == "srcn") != (self.context_units > 0):
             raise ValueError(

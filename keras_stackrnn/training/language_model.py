@@ -15,6 +15,7 @@ from keras_stackrnn.training.language_status import LanguageStatus
 from keras_stackrnn.training.language_step import LanguageStep
 from keras_stackrnn.training.noising import Noising
 from keras_stackrnn.training.text_windows import TextWindows
+from keras_stackrnn.training.workers.group import Alone
 
 # Share of the updates over which the learning rate rises: Adam's first ones know few gradients.
 _WARM_UP = 0.01
@@ -42,9 +43,10 @@ class LanguageModelTraining:
     Args:
         config: A `LanguageModelConfig`.
         text: A `TrainingText`.
+        group: The workers that train it together; `None`: this process is alone.
     """
 
-    def __init__(self, config: LanguageModelConfig, text: TrainingText):
+    def __init__(self, config: LanguageModelConfig, text: TrainingText, group: Alone | None = None):
         self.config = config
         self._text = text
         self._windows = TextWindows(
@@ -59,7 +61,8 @@ class LanguageModelTraining:
         self._model.set_weights(_initial_weights(self._model, config))
         if config.centred:
             Centring(self._model).leave()  # biases of 0 are centred ones
-        self._step = LanguageStep(self._model, config)
+        self._group = group or Alone()
+        self._step = LanguageStep(self._model, config, self._group)
         self._validated = self._model.twin()
         self._meter = PerplexityMeter(self._validated)
         self._best_weights = self._model.get_weights()
@@ -145,7 +148,9 @@ class LanguageModelTraining:
     def _end_epoch(self) -> None:
         weights = self._step.weights()
         self._validated.set_weights(weights)
-        measured = self._meter.measure(self._text.validation, self._text.first)
+        measured = self._group.of_first(
+            lambda: self._meter.measure(self._text.validation, self._text.first)
+        )
         self._epochs.append(
             {
                 "epoch": len(self._epochs) + 1,

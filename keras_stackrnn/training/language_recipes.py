@@ -34,6 +34,7 @@ _EVERY_TASK = {
     "read_depth": 2,
     "capacity": None,
     "embedding": 100,
+    "workers": 1,
     "lanes": 20,
     "window": 35,
     "epochs": 14,

@@ -12,6 +12,9 @@ from keras_stackrnn.training.files import RunError
 from keras_stackrnn.training.language_config import LanguageModelConfig
 from keras_stackrnn.training.language_model import LanguageModelTraining, TrainingText
 from keras_stackrnn.training.run_folder import CURVE
+from keras_stackrnn.training.run_task import AnySearch
+from keras_stackrnn.training.workers.group import join
+from keras_stackrnn.training.workers.leading import Leading, check_alike, follow
 
 
 class LanguageTask:
@@ -26,17 +29,26 @@ class LanguageTask:
 
     def __init__(self, config: LanguageModelConfig, say: Callable[[str], None]):
         self._config = config
+        self._group = join()
         keep_large_buffers()
+        self._corpus = text_of(config)
         try:
-            config.check_text()
-            self._corpus = _read(config)
-            self._training = LanguageModelTraining(config, TrainingText.of(self._corpus))
+            text = TrainingText.of(self._corpus)
+            self._training = LanguageModelTraining(config, text, self._group)
+            if self._group.count > 1:
+                check_alike(config, text, self._group)
         except ValueError as error:
             raise RunError(str(error)) from error
 
-    def search(self) -> LanguageModelTraining:
+    def search(self) -> AnySearch:
         """The training, which sees no test."""
+        if self._group.count > 1:
+            return Leading(self._training, self._group)
         return self._training
+
+    def follow(self) -> None:
+        """Trains as the first worker says, until it says no more."""
+        follow(self._training, self._group)
 
     def picture(self) -> bytes | None:
         return None
@@ -68,17 +80,25 @@ class LanguageTask:
         if evaluation["epochs"]:
             pictures.draw_perplexities(folder, self._config, evaluation["epochs"])
 
+    def close(self) -> None:
+        self._group.close()
+
     def closing_words(self, evaluation: dict) -> str:
         return closing_words.of_language(self._config, evaluation, CURVE)
 
 
-def _read(config: LanguageModelConfig) -> corpus.Corpus:
-    if config.task == "penn_treebank":
-        return corpus.penn_treebank(config.manual_dir, config.level)
-    return corpus.text_files(
-        config.train_file,
-        config.validation_file,
-        config.test_file,
-        config.level,
-        config.vocabulary_size,
-    )
+def text_of(config: LanguageModelConfig) -> corpus.Corpus:
+    """The text of a configuration; what is wrong with it is a `RunError`."""
+    try:
+        config.check_text()
+        if config.task == "penn_treebank":
+            return corpus.penn_treebank(config.manual_dir, config.level)
+        return corpus.text_files(
+            config.train_file,
+            config.validation_file,
+            config.test_file,
+            config.level,
+            config.vocabulary_size,
+        )
+    except ValueError as error:
+        raise RunError(str(error)) from error

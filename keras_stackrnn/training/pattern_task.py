@@ -76,6 +76,9 @@ class PatternTask:
         if self._has_memory:
             pictures.draw_trace(folder, model, self._example())
 
+    def close(self) -> None:
+        pass
+
     def closing_words(self, evaluation: dict) -> str:
         drawn = (PLOT, TRACE) if self._has_memory else (PLOT,)
         return closing_words.of_pattern(self._config, evaluation, *drawn)

@@ -2,10 +2,13 @@
 
 import contextlib
 import dataclasses
+import json
 import sys
 import time
 from pathlib import Path
 from typing import TextIO
+
+import keras
 
 from keras_stackrnn.export import export
 from keras_stackrnn.models import NextSymbolModel
@@ -17,11 +20,13 @@ from keras_stackrnn.training.configs import AnyConfig
 from keras_stackrnn.training.files import RunError, clear_partial, locked
 from keras_stackrnn.training.interrupts import Interrupts
 from keras_stackrnn.training.language_config import LanguageModelConfig
-from keras_stackrnn.training.language_task import LanguageTask
+from keras_stackrnn.training.language_task import LanguageTask, text_of
 from keras_stackrnn.training.logs import LOGS
 from keras_stackrnn.training.metrics import Metrics
 from keras_stackrnn.training.pattern_task import PatternTask
 from keras_stackrnn.training.run_task import RunTask
+from keras_stackrnn.training.workers import place
+from keras_stackrnn.training.workers.launcher import launch
 
 TASKS: dict[type, type[RunTask]] = {
     TrainingConfig: PatternTask,
@@ -46,7 +51,7 @@ def train(
     overwrite: bool = False,
     output: TextIO | None = None,
     log: str = "text",
-) -> Result:
+) -> Result | None:
     """Searches for a model that has learned the task, and evaluates the best.
 
     Args:
@@ -59,7 +64,7 @@ def train(
             "none".
 
     Returns:
-        A `Result`.
+        A `Result`; `None` in a worker of a cluster (TF_CONFIG) that is not the first.
 
     Example:
 
@@ -68,16 +73,29 @@ def train(
     result.evaluation["rounded"]["percent_n_correct"]
     ```
     """
+    output = output or sys.stdout
+    here = place.of_environment() if config.CAN_SHARE else place.ALONE
+    if here.index > 0:
+        TASKS[type(config)](config, lambda words: None).follow()
+        return None
     folder = Path(config.output_dir)
     check_choice("log", log, LOGS)
-    progress = LOGS[log](config.minutes, output or sys.stdout)
+    progress = LOGS[log](config.minutes, output)
     try:
         if resume:
             run_folder.check_same_run(config, folder)
-        task = TASKS[type(config)](config, progress.say)
-        if not resume:
-            folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder), Interrupts(config.resume_command()) as interrupts:
+        if config.CAN_SHARE and config.workers > 1 and here.count == 1:
+            if not resume:
+                _begin_for_workers(config, folder, overwrite)
+            launch(config, folder / run_folder.CHECKPOINTS, output, log, progress.say)
+            return _result_in(folder, config)
+        with contextlib.ExitStack() as stack:
+            task = TASKS[type(config)](config, progress.say)
+            stack.callback(task.close)
+            if not resume:
+                folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(folder))
+            interrupts = stack.enter_context(Interrupts(config.resume_command()))
             if not resume:
                 run_folder.begin(config, folder, overwrite)
             progress.compile()
@@ -89,6 +107,20 @@ def train(
         if (folder / run_folder.CONFIG).exists():
             message += f"; when that is put right, go on with: {config.resume_command()}"
         raise RunError(message) from error
+
+
+def _begin_for_workers(config: LanguageModelConfig, folder: Path, overwrite: bool) -> None:
+    text_of(config)  # what is wrong with it is said before anything is begun
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        run_folder.begin(config, folder, overwrite)
+
+
+def _result_in(folder: Path, config: AnyConfig) -> Result:
+    """The result of a run that other processes have finished."""
+    evaluation = json.loads((folder / run_folder.EVALUATION).read_text())
+    model = keras.models.load_model(folder / run_folder.MODEL)
+    return Result(model, evaluation, config, folder)
 
 
 class Run:

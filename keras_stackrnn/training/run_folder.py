@@ -1,21 +1,17 @@
 """What a run leaves behind in its folder: the files' names, its configuration, its evaluation."""
 
-import importlib.metadata
 import json
 import math
-import platform
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import keras
-import numpy as np
-import tensorflow as tf
 
-from keras_stackrnn import patterns
 from keras_stackrnn.training.checkpoints import Checkpoint, Checkpoints
 from keras_stackrnn.training.configs import AnyConfig, config_class
 from keras_stackrnn.training.files import RunError, write_aside
+from keras_stackrnn.training.versions import versions
 
 CONFIG, METRICS, EVENTS = "config.json", "metrics.csv", "events"
 MODEL, EVALUATION = "model.keras", "evaluation.json"
@@ -65,12 +61,12 @@ def check_same_run(config: AnyConfig, folder: Path) -> None:
             f"The run in {config.output_dir} has {name}={value!r} and cannot go on with "
             f"{here!r}: give it the same, or choose another --output_dir."
         )
-    versions = json.loads((folder / CONFIG).read_text()).get("versions", {})
-    for name, here in _versions().items():
-        if name in _EXACT and versions.get(name, here) != here:
+    begun_with = json.loads((folder / CONFIG).read_text()).get("versions", {})
+    for name, here in versions().items():
+        if name in _EXACT and begun_with.get(name, here) != here:
             raise RunError(
-                f"The run in {config.output_dir} was begun with {name} {versions[name]} and cannot "
-                f"go on exactly with {here}: install that one, or start the run anew with "
+                f"The run in {config.output_dir} was begun with {name} {begun_with[name]} and "
+                f"cannot go on exactly with {here}: install that one, or start the run anew with "
                 "--overwrite."
             )
 
@@ -100,7 +96,7 @@ def write_config(folder: Path, config: AnyConfig) -> None:
     values = {
         "config": config.to_json(),
         "command": config.command(),
-        "versions": _versions(),
+        "versions": versions(),
     }
     _write_json(folder / CONFIG, values)
 
@@ -142,21 +138,3 @@ def _without_infinities(values):
     if isinstance(values, float) and not math.isfinite(values):
         return None
     return values
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "python": platform.python_version(),
-        "keras_stackrnn": _own_version(),
-        "patterns": patterns.VERSION,
-        "keras": keras.__version__,
-        "tensorflow": tf.__version__,
-        "numpy": np.__version__,
-    }
-
-
-def _own_version() -> str:
-    try:
-        return importlib.metadata.version("keras-stackrnn")
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"

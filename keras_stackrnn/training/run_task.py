@@ -71,3 +71,6 @@ class RunTask(Protocol):
 
     def closing_words(self, evaluation: dict) -> str:
         """What is said at the end."""
+
+    def close(self) -> None:
+        """Nothing more is asked; also of a run that failed."""
