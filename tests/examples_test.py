@@ -26,3 +26,11 @@ def test_a_memory_of_ones_own_is_trained_traced_exported_and_served(tmp_path):
     assert tables[0][0] == tables[1][0]
     registration = (EXAMPLES / "own_memory.py").read_text().split("COPYING_STACK = ")[1]
     assert len(registration.split("\n\n")[0].splitlines()) <= 15
+
+
+def test_two_workers_learn_what_one_does():
+    rows = [line.split() for line in run_python(str(EXAMPLES / "workers.py")).splitlines()[1:]]
+
+    assert len(rows) == 5
+    for _, alone, together in rows:
+        assert float(together) == pytest.approx(float(alone), rel=1e-4)

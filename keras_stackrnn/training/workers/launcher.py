@@ -75,7 +75,7 @@ class _Workers:
         self._relays: list[threading.Thread] = []
         for index in range(config.workers):
             is_first = index == 0
-            process = subprocess.Popen(
+            process = subprocess.Popen(  # noqa: S603 a module of this package, nothing from outside
                 [sys.executable, "-m", __package__],
                 env={**os.environ, place.VARIABLE: place.for_worker(index, addresses)},
                 stdin=subprocess.PIPE,
