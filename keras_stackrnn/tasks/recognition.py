@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_stackrnn.tasks import registry
 from keras_stackrnn.tasks.draws import Draw
-from keras_stackrnn.tasks.rows import Rows, mask, padded
+from keras_stackrnn.tasks.rows import Rows, end_to_end, mask, padded
 from keras_stackrnn.tasks.symbols import Symbols
 from keras_stackrnn.tasks.task import Task
 
@@ -95,9 +95,9 @@ class Recognition(Task):
     def rows_of_texts(self, labelled) -> Rows:
         """Rows of strings in symbols and their labels."""
         strings = [self.inputs.encode(string) for string, _ in labelled]
-        lengths = np.array([len(each) for each in strings])
-        labels = np.array([self._place_of(label) for _, label in labelled])
-        return self._rows_of(Labelled(padded(np.concatenate(strings), lengths), lengths, labels))
+        lengths = np.array([len(each) for each in strings], np.int64)
+        labels = np.array([self._place_of(label) for _, label in labelled], np.int64)
+        return self._rows_of(Labelled(padded(end_to_end(strings), lengths), lengths, labels))
 
     def _place_of(self, label) -> int:
         if isinstance(label, (bool, np.bool_)) and self.labels == ("no", "yes"):

@@ -56,6 +56,11 @@ def stacked(parts: Sequence[Rows]) -> Rows:
     return Rows(*(np.concatenate(arrays) for arrays in zip(*padded, strict=True)))
 
 
+def end_to_end(sequences: Sequence[np.ndarray]) -> np.ndarray:
+    """Token ids end to end; there may be none at all."""
+    return np.concatenate([np.zeros(0, np.int32), *sequences])
+
+
 def padded(flat: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Values end to end, as one row for each of the lengths, padded at the end with 0."""
     inside = mask(lengths)

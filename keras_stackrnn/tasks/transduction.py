@@ -12,7 +12,7 @@ import numpy as np
 
 from keras_stackrnn.tasks import registry
 from keras_stackrnn.tasks.draws import Draw
-from keras_stackrnn.tasks.rows import Rows, mask, padded
+from keras_stackrnn.tasks.rows import Rows, end_to_end, mask, padded
 from keras_stackrnn.tasks.symbols import Symbols
 from keras_stackrnn.tasks.task import Task
 
@@ -121,9 +121,9 @@ class Transduction(Task):
 
     def rows_of_texts(self, pairs) -> Rows:
         """Rows of inputs and answers in symbols, and how many of these count if that is said."""
-        encoded = [(self.inputs.encode(i), self.outputs.encode(a)) for i, a, *_ in pairs]
-        inputs, answers = zip(*encoded, strict=True)
-        lengths = np.array([len(each) for each in inputs])
+        inputs = [self.inputs.encode(given) for given, *_ in pairs]
+        answers = [self.outputs.encode(answer) for _, answer, *_ in pairs]
+        lengths = np.array([len(each) for each in inputs], np.int64)
         wanted = self.answer_places.of(lengths)
         for (text, answer, *_), ids, places in zip(pairs, answers, wanted, strict=True):
             if len(ids) != places:
@@ -135,10 +135,10 @@ class Transduction(Task):
         counts = [rest[0] if rest else len(ids) for (_, _, *rest), ids in counted]
         return self._rows_of(
             Pairs(
-                padded(np.concatenate(inputs), lengths),
+                padded(end_to_end(inputs), lengths),
                 lengths,
-                padded(np.concatenate(answers), wanted),
-                np.array(counts),
+                padded(end_to_end(answers), wanted),
+                np.array(counts, np.int64),
             )
         )
 

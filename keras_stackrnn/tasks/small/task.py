@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from keras_stackrnn.tasks import pattern
-from keras_stackrnn.tasks.draws import scale, words
+from keras_stackrnn.tasks.finite import FiniteSet
 from keras_stackrnn.tasks.marked import MARK, MarkedLanguage
 from keras_stackrnn.tasks.rows import Rows, padded
 from keras_stackrnn.tasks.small.language import TEST_STRINGS, SmallLanguage
@@ -19,32 +19,19 @@ from keras_stackrnn.tasks.strings import Strings
 _HELD_OUT = 3
 
 
-class FiniteSet:
-    """Strings by their size, to be drawn from as often as they are in the set."""
+class Texts(FiniteSet):
+    """The strings to learn from."""
 
     def __init__(self, language: SmallLanguage, texts: list[str]):
-        self.texts = sorted(texts, key=language.size)
-        self.sizes = np.array([language.size(text) for text in self.texts])
-        self._strings = encoded(language.symbols, self.texts)
+        super().__init__([language.size(text) for text in texts])
+        self.texts = texts
+        self._strings = encoded(language.symbols, texts)
 
     def draw(self, sizes: np.ndarray, keys: np.ndarray) -> Strings:
-        """A string of each size; where there is none, of the largest size below, or the least."""
-        sizes = self.sizes[np.maximum(np.searchsorted(self.sizes, sizes, side="right") - 1, 0)]
-        first = np.searchsorted(self.sizes, sizes)
-        number = np.searchsorted(self.sizes, sizes, side="right") - first
-        chosen = first + scale(words(keys, 0), number)
+        """A string of each size."""
+        chosen = self.choose(sizes, keys)
         lengths = self._strings.lengths[chosen]
         return Strings(self._strings.tokens[chosen, : lengths.max(initial=0)], lengths)
-
-    def draw_sizes(self, numbers: np.ndarray, largest: np.ndarray | int) -> np.ndarray:
-        """The size of a random string that is not above the largest size."""
-        below = np.maximum(np.searchsorted(self.sizes, largest, side="right"), 1)
-        return self.sizes[scale(numbers, below)]
-
-    def of_size(self, size: int) -> list[str]:
-        """The strings of a size."""
-        first, last = np.searchsorted(self.sizes, [size, size + 1])
-        return self.texts[first:last]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -65,7 +52,7 @@ class SmallTask(MarkedLanguage):
 
     language: SmallLanguage | None = None
     strings: tuple[str, ...] = ()
-    trained: FiniteSet | None = None
+    trained: Texts | None = None
 
     def draw_sizes(self, numbers, largest):
         return self.trained.draw_sizes(numbers, largest)
@@ -93,7 +80,7 @@ class SmallTask(MarkedLanguage):
         if split == "test":
             return list(self.language.test(size))
         if split == "train":
-            return self.trained.of_size(size)
+            return [self.trained.texts[number] for number in self.trained.of_size(size)]
         return sorted({text for text in self.strings if self.language.size(text) == size})
 
 
@@ -104,7 +91,7 @@ def small_task(language: SmallLanguage, count: int, seed: int = 0) -> SmallTask:
     numbers = collections.Counter(sorted(strings, key=lambda text: (-len(text), text)))
     longest, *others = numbers
     held_out = {longest, *[text for text in others if numbers[text] == 1][::_HELD_OUT]}
-    trained = FiniteSet(language, [text for text in strings if text not in held_out])
+    trained = Texts(language, [text for text in strings if text not in held_out])
     if not trained.texts:
         raise ValueError(f"There is too little to learn from in {count} strings.")
     sizes = [language.size(text) for text in strings]

@@ -1,0 +1,79 @@
+"""What of a user's rows is learned from, what is held out to validate on, and what is the test."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from keras_stackrnn.tasks.draws import draw_key
+from keras_stackrnn.tasks.files.tables import Row
+
+# Of rows without files of their own for validation and test, one distinct one in so many each.
+SHARE = 10
+_LEAST = 10
+
+
+class Parts(NamedTuple):
+    """Rows by what they are for, and in words how that came about."""
+
+    train: list[Row]
+    validation: list[Row]
+    test: list[Row]
+    words: str
+
+
+def parts_of(
+    read: Callable[[str], list[Row]], train: str, validation: str | None, test: str | None
+) -> Parts:
+    """Reads the files; what has no file of its own is taken from that to learn from.
+
+    That is one in ten of its distinct first values for the validation, and one in ten for the
+    test, by a draw that depends on the value alone: the same ones always, and equal ones together.
+    """
+    learned, taken = read(train), {}
+    missing = [name for name, path in (("validation", validation), ("test", test)) if path is None]
+    if missing:
+        learned, taken = _held_out(learned, missing, train)
+    given = {
+        name: read(path) for name, path in (("validation", validation), ("test", test)) if path
+    }
+    parts = {**taken, **given}
+    shown = [f"{len(learned):,} to learn from"]
+    for name in ("validation", "test"):
+        shared = _shared(learned, parts[name])
+        also = f", {shared:,} of which are also learned from" if shared else ""
+        shown.append(f"{len(parts[name]):,} for the {name}{also}")
+    words = f"{'; '.join(shown)}."
+    if missing:
+        words += (
+            f" One in {SHARE} of the different ones is held out for the "
+            f"{' and one for the '.join(missing)}, as there "
+            f"{'are no files' if len(missing) > 1 else 'is no file'} of their own."
+        )
+    return Parts(learned, parts["validation"], parts["test"], words)
+
+
+def _held_out(
+    rows: list[Row], names: Sequence[str], path: str
+) -> tuple[list[Row], dict[str, list[Row]]]:
+    distinct = sorted({row.values[0] for row in rows}, key=lambda text: (_order_of(text), text))
+    if len(distinct) < _LEAST:
+        raise ValueError(
+            f"{path} has {len(distinct)} different rows, too few to hold some out: expected "
+            f"{_LEAST} or more, or files of their own for the {' and the '.join(names)}."
+        )
+    count = len(distinct) // SHARE
+    part_of = {
+        text: name
+        for place, name in enumerate(names)
+        for text in distinct[place * count : (place + 1) * count]
+    }
+    taken = {name: [row for row in rows if part_of.get(row.values[0]) == name] for name in names}
+    return [row for row in rows if row.values[0] not in part_of], taken
+
+
+def _order_of(text: str) -> int:
+    return draw_key("files", "held out", text)
+
+
+def _shared(first: list[Row], second: list[Row]) -> int:
+    known = {row.values[0] for row in first}
+    return sum(row.values[0] in known for row in second)
