@@ -12,7 +12,6 @@ Predictable symbols of sequences are in square brackets, answers behind an arrow
 string.
 """
 
-import importlib
 import sys
 
 import tensorflow_datasets as tfds
@@ -28,6 +27,8 @@ from keras_stackrnn.datasets import (
     small_languages,
 )
 from keras_stackrnn.datasets.penn_treebank.source import CorpusError
+from keras_stackrnn.tasks.imports import HELP as IMPORT_HELP
+from keras_stackrnn.tasks.imports import import_tasks
 
 _BUILDERS = tuple(
     module.Builder
@@ -51,7 +52,8 @@ def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
     flags.DEFINE_list("prepare", [], "Datasets, set apart by commas, or all.", **of)
     flags.DEFINE_string("data_dir", None, "Where TFDS keeps its datasets.", **of)
     flags.DEFINE_string("manual_dir", None, "Where Penn Treebank's files are.", **of)
-    flags.DEFINE_string("module", None, "Module to import first, for tasks of your own.", **of)
+    flags.DEFINE_string("import", None, IMPORT_HELP, **of)
+    flags.DEFINE_alias("module", "import", **of)
 
 
 def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> int:
@@ -61,8 +63,7 @@ def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> int:
     try:
         if len(arguments) > 1:
             raise ValueError(f"Everything is a flag, got {arguments[1]!r}.")
-        if values.module:
-            importlib.import_module(values.module)
+        import_tasks(values["import"].value)
         if values.show:
             _show_sequences(tasks.get(values.show), values.n, values.examples)
         elif values.prepare:

@@ -82,5 +82,7 @@ def test_nobody_says_it():
 
 
 def test_an_unknown_pattern():
-    with pytest.raises(ValueError, match=r"^There is no task 'anbm'; there are "):
+    with pytest.raises(
+        ValueError, match=r"^There is no task 'anbm' \(did you mean 'anbn'\?\); there are "
+    ):
         upcoming_of("ab", "anbm")

@@ -72,7 +72,7 @@ def test_resuming_takes_the_values_of_the_run(tmp_path):
     ("arguments", "message"),
     [
         ([], "--task is missing: give the name of a pattern, as in --task=anbn."),
-        (["--task=anbm"], "There is no task 'anbm'; there are "),
+        (["--task=anbm"], "There is no task 'anbm' (did you mean 'anbn'?); there are "),
         (
             ["--task=anbn", "--model=gru"],
             f"model must be one of {', '.join(kinds())}, got 'gru'.",

@@ -148,5 +148,8 @@ def test_bad_values(values, message):
 
 
 def test_an_unknown_task_is_told_the_known_ones():
-    with pytest.raises(ValueError, match=r"^There is no task 'anbm'; there are anb2n, .*\.$"):
+    with pytest.raises(
+        ValueError,
+        match=r"^There is no task 'anbm' \(did you mean 'anbn'\?\); there are anb2n, .*\.$",
+    ):
         TrainingConfig.from_recipe("anbm")

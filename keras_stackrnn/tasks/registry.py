@@ -1,5 +1,6 @@
 """Every task by its name."""
 
+import difflib
 import re
 from collections.abc import Callable, Iterable
 
@@ -49,8 +50,17 @@ def get(name: str) -> Task:
     make, most_numbers = _families.get(family, (None, 0))
     if 1 <= len(numbers) <= most_numbers:
         return make(*numbers)
-    families = "".join(f", {each}_<k>" for each in _families)
-    raise ValueError(f"There is no task {name!r}; there are {', '.join(names())}{families}.")
+    raise ValueError(f"There is no task {name!r}{_alike(name)}; there are {_all_of_them()}.")
+
+
+def _alike(name: str) -> str:
+    """What may have been meant."""
+    alike = difflib.get_close_matches(name, names(), n=1, cutoff=0.75)
+    return f" (did you mean {alike[0]!r}?)" if alike else ""
+
+
+def _all_of_them() -> str:
+    return ", ".join([*names(), *(f"{family}_<k>" for family in _families)])
 
 
 def names(form: str | None = None) -> tuple[str, ...]:
