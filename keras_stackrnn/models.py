@@ -55,6 +55,9 @@ class SequenceModel(keras.Model):
         tokens: Integer tensor of shape `(batch, timesteps)`.
     """
 
+    # How many of the last symbols of the vocabulary nobody writes.
+    marks = 0
+
     def __init__(
         self,
         kind,
@@ -149,6 +152,13 @@ class SequenceModel(keras.Model):
     def answers(self) -> list[str]:
         """What the model gives logits of."""
         return self.vocabulary
+
+    def answer_places_of(self, lengths):
+        """Where the first answer to texts of these lengths stands, and how many there are.
+
+        They may be arrays or tensors of integers. Places beyond a text's end hold marks.
+        """
+        return 0 * lengths, lengths
 
     @property
     def has_memory(self) -> bool:

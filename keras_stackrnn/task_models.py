@@ -52,8 +52,10 @@ class Transducer(SequenceModel):
 
     @property
     def marks(self) -> int:
-        """How many of the last symbols of the vocabulary nobody writes."""
         return 2 if self.computation else 1
+
+    def answer_places_of(self, lengths):
+        return lengths * (1 + self.computation), self.answer_places.of(lengths)
 
     def get_config(self):
         return {
@@ -92,6 +94,9 @@ class Recognizer(SequenceModel):
     @property
     def answers(self) -> list[str]:
         return self._labels
+
+    def answer_places_of(self, lengths):
+        return lengths, 0 * lengths + 1
 
     def get_config(self):
         return {**super().get_config(), "labels": self._labels}

@@ -1,7 +1,9 @@
-"""A client for next-symbol models, of the embedded server and of TensorFlow Serving alike.
+"""A client for exported models, of the embedded server and of TensorFlow Serving alike.
 
 python -m keras_stackrnn.serving.client --model=anbn predict aaab
 python -m keras_stackrnn.serving.client --model=anbn score 0,0,0,1
+python -m keras_stackrnn.serving.client --model=reverse transduce 0110 10
+python -m keras_stackrnn.serving.client --model=brackets classify "(())" "(()"
 python -m keras_stackrnn.serving.client --model=anbn generate aaa
 python -m keras_stackrnn.serving.client --model=anbn --max_symbols=1000 stream aaa
 python -m keras_stackrnn.serving.client --model=anbn session start
@@ -125,6 +127,26 @@ class Client:
         return [
             {name: array[row, : len(sequence)] for name, array in outputs.items()}
             for row, sequence in enumerate(sequences)
+        ]
+
+    def transduce(self, texts: Sequence[str]) -> list[str]:
+        """Returns a transducer's answer to each text."""
+        outputs = self.call("transduce", {"text": _strings(texts)}, ["answer"])
+        return [answer.decode() for answer in outputs["answer"]]
+
+    def classify(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        """Returns a recognizer's labels of each text with their probabilities, the best first."""
+        outputs = self.call("classify_text", {"text": _strings(texts)}, ["labels", "probabilities"])
+        return [
+            dict(
+                sorted(
+                    zip((label.decode() for label in labels), probabilities, strict=True),
+                    key=lambda pair: -pair[1],
+                )
+            )
+            for labels, probabilities in zip(
+                outputs["labels"], outputs["probabilities"].tolist(), strict=True
+            )
         ]
 
     def generate(
@@ -316,6 +338,12 @@ def _print_scores(client: Client, sequences: Sequence[Sequence[int]]) -> None:
             print(f"{token:6d} {log_probability:9.4f}  predicted {prediction}")
 
 
+def _print_labels(client: Client, texts: Sequence[str]) -> None:
+    for text, labels in zip(texts, client.classify(texts), strict=True):
+        print(text)
+        print(bars(labels, labels.values()), end="")
+
+
 def _print_continuations(client: Client, texts: Sequence[str]) -> None:
     values = flags.FLAGS
     options = (values.max_symbols, values.temperature, values.seed)
@@ -334,6 +362,8 @@ def _print_stream(client: Client, texts: Sequence[str]) -> None:
 _COMMANDS = {
     "predict": _print_predictions,
     "score": lambda client, texts: _print_scores(client, [token_ids(text) for text in texts]),
+    "transduce": lambda client, texts: print("\n".join(client.transduce(texts))),
+    "classify": _print_labels,
     "generate": _print_continuations,
     "stream": _print_stream,
     "session": client_sessions.run_command,

@@ -22,8 +22,8 @@ import tensorflow as tf
 
 from keras_stackrnn import StackRNN, command_line, trace
 from keras_stackrnn.export import export
+from keras_stackrnn.export.next_symbol import NextSymbolSignatures
 from keras_stackrnn.export.reader import Reader
-from keras_stackrnn.export.signatures import Signatures
 from keras_stackrnn.export.symbols import Symbols
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.serving import config
@@ -106,7 +106,7 @@ def test_what_is_exported_does_what_the_model_does(options):
     model = random_model(**options)
     text = "one plus two one" if "vocabulary" in options else TEXT
     ours = trace(model, text, depth=3)
-    signatures = Signatures(Reader(model), Symbols(model.vocabulary))
+    signatures = NextSymbolSignatures(Reader(model), Symbols(model.vocabulary))
     outputs = signatures.trace(tf.constant([text]))
     outputs = {name: output.numpy() for name, output in outputs.items()}
     theirs = record_of(outputs, "exported", depth=3)
@@ -275,7 +275,7 @@ def test_a_terminal_gets_its_width_and_colours(environment, colors, run, monkeyp
         ),
         (
             ["--model=run", "--text=ab", "--task=anbm"],
-            "There is no task 'anbm'; there are ",
+            "There is no task 'anbm' (did you mean 'anbn'?); there are ",
         ),
         (
             ["--model=run", "--text=ab", "--force=stack1:POP"],

@@ -12,7 +12,6 @@ from absl import app, flags, logging
 
 from keras_stackrnn import command_line, model_files
 from keras_stackrnn.export.saved_model import export
-from keras_stackrnn.models import NextSymbolModel
 
 
 def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
@@ -35,8 +34,6 @@ def main(argv: list[str]) -> None:
     values = flags.FLAGS
     try:
         model = model_files.load(values.model)
-        if not isinstance(model, NextSymbolModel):
-            raise ValueError(f"Expected a next-symbol model, got {type(model).__name__}.")
         limits = {name: values[name].value for name in ("max_batch", "max_length", "max_symbols")}
         print(export(model, values.base_path, values.rounding, values.version, **limits))
     except (ValueError, OSError) as error:

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from keras_stackrnn.export.layers import MemoryLayer, PlainLayer
 from keras_stackrnn.export.tensors import longest, reshaped_first
-from keras_stackrnn.models import NextSymbolModel
+from keras_stackrnn.models import SequenceModel
 
 # Steps that an iteration of the loop takes: an iteration has about forty operations of its own,
 # which is more than a step has.
@@ -18,10 +18,10 @@ class Reader:
     """A model as the loop sees it.
 
     Args:
-        model: A `NextSymbolModel` whose memories, if it has any, have no capacity.
+        model: A `SequenceModel` whose memories, if it has any, have no capacity.
     """
 
-    def __init__(self, model: NextSymbolModel):
+    def __init__(self, model: SequenceModel):
         self.model = model
         self.has_memory = model.has_memory
         layer = MemoryLayer if self.has_memory else PlainLayer

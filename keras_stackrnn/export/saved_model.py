@@ -5,21 +5,22 @@ import os
 from pathlib import Path
 
 import keras
+import tensorflow as tf
 
+from keras_stackrnn.export.forms import require_servable, signatures_of
 from keras_stackrnn.export.limits import Limits
 from keras_stackrnn.export.reader import Reader
-from keras_stackrnn.export.signatures import Signatures
 from keras_stackrnn.export.symbols import Symbols
 from keras_stackrnn.export.versions import write_version
 from keras_stackrnn.export.warmup import write_warmup_records
 from keras_stackrnn.layers.arguments import require_positive_integer
-from keras_stackrnn.models import NextSymbolModel
+from keras_stackrnn.models import SequenceModel
 
 DESCRIPTION = Path("assets.extra") / "model.json"
 
 
 def export(
-    model: NextSymbolModel,
+    model: SequenceModel,
     base_path: str | os.PathLike,
     rounding: bool | None = None,
     version: int | None = None,
@@ -30,14 +31,16 @@ def export(
 ) -> Path:
     """Writes a model for TensorFlow Serving, or the embedded server, as `base_path/VERSION/`.
 
-    The SavedModel holds the vocabulary and needs nothing but TensorFlow. `Signatures` describes
-    what it can be asked. Its memories lose nothing, whatever the model's capacity was in training.
-    `assets.extra/` holds warm-up requests and, in `model.json`, the model's configuration.
+    The SavedModel holds the vocabulary and needs nothing but TensorFlow. What it can be asked is
+    described with its signatures: `signatures.py` has what all models can do, `next_symbol.py`
+    continues texts, `transduction.py` answers them, `recognition.py` labels them. Its memories lose
+    nothing, whatever the model's capacity was in training. `assets.extra/` holds warm-up requests
+    and, in `model.json`, the model's configuration.
 
     The folder appears complete, in one step: a server may be watching.
 
     Args:
-        model: The model.
+        model: A `NextSymbolModel`, `Transducer` or `Recognizer`.
         base_path: The folder of all its versions, whose name is the model's by custom.
         rounding: Whether the most probable action alone is taken; `None`: as the model does.
         version: A positive integer that is not taken yet; `None`: one more than the latest.
@@ -56,6 +59,7 @@ def export(
     export(model, "serving/anbn", rounding=True)  # serving/anbn/2
     ```
     """
+    require_servable(model)
     if version is not None:
         version = require_positive_integer("version", version)
     if keras.backend.backend() != "tensorflow":
@@ -72,12 +76,14 @@ def export(
     for name, value in given.items():
         if value is not None:
             require_positive_integer(f"max_{name}", value)
-    symbols = Symbols(model.vocabulary, Limits.of_vocabulary(len(model.vocabulary), **given))
+    largest = max(len(model.vocabulary), len(model.answers))
+    symbols = Symbols(model.vocabulary, Limits.of_vocabulary(largest, **given), model.marks)
     reader = Reader(_served(model, rounding))
 
     def write(folder):
-        _write_saved_model(folder, reader, symbols)
-        write_warmup_records(folder, reader, symbols)
+        signatures = signatures_of(reader, symbols)
+        _write_saved_model(folder, reader.model, symbols, signatures)
+        write_warmup_records(folder, signatures)
         description = json.dumps(reader.model.get_config(), indent=2, ensure_ascii=False)
         (folder / DESCRIPTION).write_text(f"{description}\n", encoding="utf-8")
 
@@ -93,10 +99,18 @@ def _served(model, rounding):
     return model.twin(**changes)
 
 
-def _write_saved_model(folder, reader, symbols):
+def _write_saved_model(folder, model, symbols, signatures):
     archive = keras.export.ExportArchive()
-    archive.track(reader.model)
+    archive.track(model)
     archive.track(symbols.table)
-    for name, signature in Signatures(reader, symbols).all().items():
+    for name, signature in signatures.items():
         archive.add_endpoint(name, signature.function, signature.inputs)
     archive.write_out(str(folder), verbose=False)
+    usual = tf.saved_model.PREDICT_METHOD_NAME
+    methods = {n: each.method for n, each in signatures.items() if each.method != usual}
+    if methods:
+        # TensorFlow 2 writes no other method's name.
+        updater = tf.compat.v1.saved_model.signature_def_utils.MethodNameUpdater(str(folder))
+        for name, method in methods.items():
+            updater.replace_method_name(name, method)
+        updater.save()

@@ -21,12 +21,14 @@ class Symbols:
     Args:
         vocabulary: The symbols in the order of their token ids.
         limits: How much text is taken apart; by default as much as suits the vocabulary.
+        marks: How many of the last symbols nobody writes.
     """
 
-    def __init__(self, vocabulary: list[str], limits: Limits | None = None):
+    def __init__(self, vocabulary: list[str], limits: Limits | None = None, marks: int = 0):
         self.limits = limits or Limits.of_vocabulary(len(vocabulary))
-        names = [symbol for symbol in vocabulary if symbol not in (UNKNOWN, END_OF_LINE)]
         self.vocabulary = vocabulary
+        vocabulary = vocabulary[: len(vocabulary) - marks]
+        names = [symbol for symbol in vocabulary if symbol not in (UNKNOWN, END_OF_LINE)]
         self.are_characters = all(len(name) == 1 for name in names)
         if not self.are_characters:
             for symbol in vocabulary:
@@ -36,6 +38,7 @@ class Symbols:
                         f"words without white space, got {symbol!r}."
                     )
         self.separator = "" if self.are_characters else " "
+        self._names = vocabulary
         self._written = list(vocabulary)
         if self.are_characters and END_OF_LINE in vocabulary and "\n" not in vocabulary:
             self._written[vocabulary.index(END_OF_LINE)] = "\n"
@@ -61,7 +64,7 @@ class Symbols:
         tokens = self.table.lookup(symbols.flat_values)
         if self.can_be_unknown:
             unknown = tf.unique(tf.boolean_mask(symbols.flat_values, tokens < 0)).y
-            sentence = f"Unknown symbol: expected {self._description()}"
+            sentence = f"Unknown symbol: expected {self.description}"
             tokens = require_none(tokens, unknown, sentence)
         tokens = symbols.with_flat_values(tokens)
         return tokens.to_tensor(), lengths
@@ -89,7 +92,9 @@ class Symbols:
         written = [name for name in self._written if name != UNKNOWN] or [UNKNOWN]
         return self.separator.join(written[i % len(written)] for i in range(length))
 
-    def _description(self) -> str:
-        if len(self.vocabulary) <= _FEW_SYMBOLS:
-            return f"one of {' '.join(self.vocabulary)}"
-        return f"one of {len(self.vocabulary):,} symbols"
+    @property
+    def description(self) -> str:
+        """What a symbol can be, in words."""
+        if len(self._names) <= _FEW_SYMBOLS:
+            return f"one of {' '.join(self._names)}"
+        return f"one of {len(self._names):,} symbols"

@@ -35,8 +35,10 @@ def trace(
     Args:
         model: A Keras model with a `StackCell`, `ListCell`, `StackRNN` or `ListRNN` in it, or
             several, that reads token ids or one-hot symbols. What it gives is taken for the
-            probabilities, or logits, of the next symbol if there are as many as symbols.
-        text: The text, taken apart into characters or, if symbols are longer, at white space.
+            probabilities, or logits, of the next symbol if there are as many as symbols; what a
+            `Transducer` or `Recognizer` gives, for its answers or labels.
+        text: The text, taken apart into characters or, if symbols are longer, at white space. What
+            a model reads besides, as the places of its answer, is added.
         vocabulary: The symbols in the order of their token ids; `None`: the model's own, which
             `NextSymbolModel` has.
         rounding: Whether the most probable action alone is taken; `None`: as the model does.

@@ -5,6 +5,8 @@
     python -m keras_stackrnn.trace --model=runs/anb2n --text=aabbbb --output=trace.html
     python -m keras_stackrnn.trace --model=runs/anb2n --text=aabbbb --force=stack2@3=PUSH
     python -m keras_stackrnn.trace --model=127.0.0.1:8500/anb2n --text=aabbbb --task=anb2n
+    python -m keras_stackrnn.trace --model=runs/chomsky/reverse_string --text=0110
+    python -m keras_stackrnn.trace --model=runs/mine --text=aab --import=my_tasks.py
     python -m keras_stackrnn.trace --runs=runs/memorize,runs/lstm --figure=accuracy --output=a.svg
 
 Without --output it prints a table; in a pipe COLUMNS=100 bounds its width.
@@ -18,6 +20,8 @@ from pathlib import Path
 from absl import flags, logging
 
 from keras_stackrnn import command_line
+from keras_stackrnn.tasks.imports import HELP as IMPORT_HELP
+from keras_stackrnn.tasks.imports import import_tasks
 from keras_stackrnn.trace.force import parse as parse_force
 
 OF_TRACES = ("actions", "memory", "probabilities")
@@ -49,6 +53,7 @@ def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
     flags.DEFINE_boolean("rounding", None, "Take the most probable action alone, or not.", **of)
     number("depth", None, "Elements of each memory in a .csv; as many as the model reads.", **of)
     string("task", None, "Pattern that tells which symbols can be predicted.", **of)
+    string("import", None, IMPORT_HELP, **of)
     string("vocabulary", None, "The symbols, for a model that does not know them, as in ab.", **of)
     flags.DEFINE_multi_string(
         "force", [], "Force an action: stack2=POP, stack2@6=POP or stack2@6-9=POP.", **of
@@ -58,6 +63,7 @@ def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
 
 def run(values: flags.FlagValues) -> None:
     """Does what the flags say; ValueError and OSError say what is wrong with them."""
+    import_tasks(values["import"].value)
     suffix = _suffix(values.output)
     if values.runs or values.figure in OF_RUNS:
         _draw_runs(values, suffix)

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_stackrnn import memories
 from keras_stackrnn.layers.arguments import require_positive_integer
-from keras_stackrnn.trace.predictable import upcoming_of
+from keras_stackrnn.trace.predictable import trained_on, upcoming_of
 from keras_stackrnn.trace.reading import sentence_of
 from keras_stackrnn.trace.record import MemoryTrace, Trace
 
@@ -59,7 +59,7 @@ def trace_saved_model(
         outputs,
         title=task or version.resolve().parent.name,
         depth=config.get("read_depth") if depth is None else depth,
-        deterministic=task if deterministic is None else deterministic,
+        deterministic=trained_on(task) if deterministic is None else deterministic,
     )
 
 
@@ -125,7 +125,9 @@ def record_of(
             f"{title!r} was exported by another version, without {', '.join(missing)} in its "
             "traces: export it again."
         )
-    outputs = {name: outputs[name][0] for name in _OUTPUTS}
+    outputs = {name: output[0] for name, output in outputs.items()}
+    # Only models with places for answers tell where these are.
+    asked = outputs.get("asked")
     symbols, vocabulary = (
         tuple(symbol.decode() for symbol in outputs[name]) for name in ("symbols", "vocabulary")
     )
@@ -145,14 +147,20 @@ def record_of(
     if depth is not None:
         depth = require_positive_integer("depth", depth)
         records = [memory.with_depth(depth) for memory in records]
-    upcoming, predictable = upcoming_of(symbols, deterministic)
+    probabilities = outputs["probabilities"]
+    if asked is None:
+        upcoming, predictable = upcoming_of(symbols, deterministic)
+    else:
+        upcoming, predictable = (None,) * len(symbols), None
+        probabilities = np.where(asked[:, None], probabilities, np.nan)
     return Trace(
         symbols=symbols,
         upcoming=upcoming,
         deterministic=predictable,
         vocabulary=vocabulary,
-        probabilities=outputs["probabilities"],
+        probabilities=probabilities,
         memories=tuple(records),
         rounded=all(memory.is_rounded for memory in records),
         title=title,
+        asked=asked,
     )

@@ -3,11 +3,18 @@
 from collections.abc import Mapping, Sequence
 
 import keras
+import numpy as np
 
 from keras_stackrnn.layers.arguments import require_positive_integer
 from keras_stackrnn.trace import force as forcing
-from keras_stackrnn.trace.predictable import upcoming_of
-from keras_stackrnn.trace.reading import inputs_of, outputs_of, probabilities_of, tokens_of
+from keras_stackrnn.trace.predictable import trained_on, upcoming_of
+from keras_stackrnn.trace.reading import (
+    answers_of,
+    inputs_of,
+    outputs_of,
+    places_of,
+    probabilities_of,
+)
 from keras_stackrnn.trace.record import Trace
 from keras_stackrnn.trace.recorder import Recorder
 
@@ -27,7 +34,7 @@ def trace_model(
     vocabulary = _vocabulary_of(model, vocabulary)
     if depth is not None:
         depth = require_positive_integer("depth", depth)
-    tokens = tokens_of(text, vocabulary)
+    tokens, asked = places_of(model, text, vocabulary)
     forced = forcing.at_steps(force, len(tokens))
     recorder = Recorder(model, len(tokens), rounding, depth, forced)
     if not recorder.cells:
@@ -43,17 +50,26 @@ def trace_model(
     forcing.check(forced, memories, len(tokens))
     symbols = tuple(vocabulary[token] for token in tokens)
     task = getattr(model, "task", None)
-    upcoming, predictable = upcoming_of(symbols, task if deterministic is None else deterministic)
+    if asked is None:
+        known = trained_on(task) if deterministic is None else deterministic
+        upcoming, predictable = upcoming_of(symbols, known)
+    else:
+        upcoming, predictable = (None,) * len(symbols), None
+    answers = answers_of(model, vocabulary)
+    probabilities = probabilities_of(outputs, len(tokens), len(answers))
+    if asked is not None:
+        probabilities[~asked] = np.nan
     return Trace(
         symbols=symbols,
         upcoming=upcoming,
         deterministic=predictable,
-        vocabulary=tuple(vocabulary),
-        probabilities=probabilities_of(outputs, len(tokens), len(vocabulary)),
+        vocabulary=tuple(answers),
+        probabilities=probabilities,
         memories=tuple(memories),
         rounded=is_rounded,
         title=task or model.name,
         forced=forcing.describe(force),
+        asked=asked,
     )
 
 

@@ -49,6 +49,7 @@ def _data_of(trace: Trace) -> dict:
             None if symbol is None else symbol_text(symbol) for symbol in trace.predictions
         ],
         "wrong": [trace.is_wrong(step) for step in range(len(trace.symbols))],
+        "answers": trace.asked is not None,
         "deterministic": None if trace.deterministic is None else trace.deterministic.tolist(),
         "bars": [_bars(trace, step) for step in range(len(trace.symbols))],
         "memories": [

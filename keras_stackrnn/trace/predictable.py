@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keras_stackrnn import patterns
+from keras_stackrnn import tasks
 
 Upcoming = tuple[tuple[str | None, ...], np.ndarray | None]
 
@@ -14,7 +14,8 @@ def upcoming_of(symbols: Sequence[str], deterministic: str | Sequence[bool] | No
 
     Args:
         symbols: The text.
-        deterministic: The name of a pattern, or a boolean for each symbol, or `None`.
+        deterministic: The name of a task, or a boolean for each symbol, or `None`. Only patterns
+            tell.
 
     Returns:
         The symbols, the last of which is `None` unless the pattern tells it; and an array of
@@ -31,13 +32,22 @@ def upcoming_of(symbols: Sequence[str], deterministic: str | Sequence[bool] | No
                 f"{len(symbols)} booleans, got shape {flags.shape}."
             )
         return upcoming, np.append(flags[1:], False)
-    pattern = patterns.get(deterministic)
-    if any(len(symbol) != 1 for symbol in symbols):
+    task = tasks.get(deterministic)
+    if not isinstance(task, tasks.Pattern) or any(len(symbol) != 1 for symbol in symbols):
         return upcoming, None
-    return _by_pattern("".join(symbols), pattern)
+    return _by_pattern("".join(symbols), task)
 
 
-def _by_pattern(text: str, pattern: patterns.Pattern) -> Upcoming:
+def trained_on(task: str | None) -> str | None:
+    """What a model says that it was trained on, if that is a task that is known here: a text has
+    none, and nor have files; others may be known once they are imported."""
+    try:
+        return task and tasks.get(task).name
+    except ValueError:
+        return None
+
+
+def _by_pattern(text: str, pattern: tasks.Pattern) -> Upcoming:
     upcoming = (*text[1:], None)
     try:
         sequences = pattern.parse(text)

@@ -7,25 +7,48 @@ from keras import tree
 
 # How far the probabilities of a model that computes in half precision may be from adding up to 1.
 _CLOSE_TO_ONE = 0.02
-# Vocabularies up to this size are spelled out when a symbol is unknown.
-_FEW_SYMBOLS = 20
 
 
-def tokens_of(text: str, vocabulary: list[str]) -> list[int]:
+def tokens_of(text: str, vocabulary: list[str], marks: int = 0) -> list[int]:
     """A text as token ids, by the rule that exported models have as well."""
     from keras_stackrnn.export.symbols import Symbols
 
-    symbols = Symbols(vocabulary)
+    symbols = Symbols(vocabulary, marks=marks)
     pieces = list(text) if symbols.are_characters else text.split()
     if not pieces:
-        raise ValueError(f"There is nothing to trace: expected a text with symbols, got {text!r}.")
+        return []
     tokens = symbols.table.lookup(tf.constant(pieces)).numpy().tolist()
     unknown = [piece for piece, token in zip(pieces, tokens, strict=True) if token < 0]
     if unknown:
-        few = len(vocabulary) <= _FEW_SYMBOLS
-        known = f"one of {' '.join(vocabulary)}" if few else f"one of {len(vocabulary):,} symbols"
-        raise ValueError(f"Unknown symbol in the text: expected {known}, got {unknown[0]!r}.")
+        raise ValueError(
+            f"Unknown symbol in the text: expected {symbols.description}, got {unknown[0]!r}."
+        )
     return tokens
+
+
+def places_of(
+    model: keras.Model, text: str, vocabulary: list[str]
+) -> tuple[list[int], np.ndarray | None]:
+    """What a model reads of a text, as token ids, and at which of them it is asked an answer.
+
+    `None` takes the place of the latter where a model predicts the next symbol.
+    """
+    marks = getattr(model, "marks", 0)
+    tokens, asked = tokens_of(text, vocabulary, marks), None
+    if marks:
+        from keras_stackrnn.export.answers import reading_of
+
+        row = tf.constant([tokens], tf.int32, [1, len(tokens)])
+        reading = reading_of(model, row, tf.constant([len(tokens)]))
+        tokens, asked = reading.tokens[0].numpy().tolist(), reading.asked[0].numpy()
+    if not tokens:
+        raise ValueError(f"There is nothing to trace: expected a text with symbols, got {text!r}.")
+    return tokens, asked
+
+
+def answers_of(model: keras.Model, vocabulary: list[str]) -> list[str]:
+    """What a model gives probabilities of."""
+    return getattr(model, "answers", vocabulary) if getattr(model, "marks", 0) else vocabulary
 
 
 def sentence_of(error: Exception | str) -> str:

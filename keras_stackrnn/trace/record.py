@@ -132,12 +132,15 @@ class Trace:
         symbols: The T symbols read.
         upcoming: The symbol after each of them; `None` where none is known.
         deterministic: `[T]`, whether `upcoming` can be predicted; `None`: nobody said.
-        vocabulary: The V symbols.
-        probabilities: `[T, V]` of the next symbol; NaN where the model predicts nothing.
+        vocabulary: The V symbols that are predicted; of a model with answers, these.
+        probabilities: `[T, V]` of the next symbol, or of the answer; NaN where the model predicts
+            nothing.
         memories: A `MemoryTrace` for each memory, the first layer's first.
         rounded: Whether actions were rounded.
         title: What was traced, in a few words.
         forced: Which actions were forced, in a few words; empty if none.
+        asked: `[T]`, the places where an answer or a label is asked; `None`: the model predicts
+            the next symbol.
     """
 
     symbols: tuple[str, ...]
@@ -149,6 +152,14 @@ class Trace:
     rounded: bool
     title: str
     forced: str = ""
+    asked: np.ndarray | None = None
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """What the model answers, place by place; nothing if it predicts next symbols."""
+        if self.asked is None:
+            return ()
+        return tuple(self.predictions[step] for step in np.flatnonzero(self.asked))
 
     @functools.cached_property
     def predictions(self) -> tuple[str | None, ...]:

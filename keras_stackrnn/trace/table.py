@@ -82,6 +82,14 @@ def _symbol_columns(trace: Trace, colors: bool) -> list[_Column]:
             style = _DIM if trace.deterministic is not None and not is_known else f"{_BOLD};{_RED}"
         prediction.append(_Cell(text, style))
         probability.append(_Cell(number_text(trace.next_probabilities[step])))
+    if trace.asked is not None:
+        certain = [_Cell(number_text(row.max())) for row in trace.probabilities]
+        answer = [dataclasses.replace(cell, style=_BOLD) for cell in prediction]
+        return [
+            _Column("current", current),
+            _Column("answer", answer),
+            _Column("p(answer)", certain),
+        ]
     columns = [_Column("current", current), _Column("next", upcoming)]
     if any(trace.predictions):
         columns += [_Column("prediction", prediction), _Column("p(next)", probability)]
@@ -188,6 +196,8 @@ def _closing_lines(trace: Trace, moving: Sequence[MemoryTrace], signs: bool) -> 
         for memory in trace.memories
         if memory.lost >= 0.05
     ]
+    if trace.asked is not None:
+        lines.append(f"Answer: {' '.join(map(symbol_text, trace.answers))}")
     if trace.deterministic is not None and any(trace.predictions):
         known = [step for step in range(len(trace.symbols)) if trace.deterministic[step]]
         right = sum(not trace.is_wrong(step) for step in known)
