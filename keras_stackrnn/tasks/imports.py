@@ -47,7 +47,7 @@ def _import_module(name: str) -> None:
 
 def _import_file(path: Path) -> None:
     # Files of the same name in different folders are different modules.
-    name = f"{path.stem}_{hashlib.sha1(str(path).encode()).hexdigest()[:8]}"
+    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     if name in sys.modules:
         return
     spec = importlib.util.spec_from_file_location(name, path)
