@@ -352,7 +352,7 @@ def test_the_model_is_left_as_it_was():
     for thing, attributes in before.items():
         assert vars(thing).keys() == attributes.keys()
         assert [n for n in attributes if vars(thing)[n] is not attributes[n]] == []
-    assert not tf.config.tf.config.functions_run_eagerly()
+    assert not tf.config.functions_run_eagerly()
 
 
 class TestForce:
