@@ -20,6 +20,9 @@ class Command(NamedTuple):
 COMMANDS = {
     "demo": Command("keras_stackrnn.demo", "learn, serve, ask and look, in a minute"),
     "train": Command("keras_stackrnn.training.command", "learn a task"),
+    "sweep": Command(
+        "keras_stackrnn.training.sweep.__main__", "learn tasks with many models and seeds"
+    ),
     "trace": Command("keras_stackrnn.trace.__main__", "see what the memory does with a text"),
     "extract": Command("keras_stackrnn.extract.__main__", "print the program it has learned"),
     "export": Command("keras_stackrnn.export.__main__", "write a SavedModel"),

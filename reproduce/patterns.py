@@ -3,14 +3,15 @@
     python reproduce/patterns.py
     python reproduce/patterns.py --tasks=anbn,memorize --models=stack,list --seeds=1,2,3
 
-A run that is finished is not repeated, and one that was stopped goes on. After every run `results/`
-gets the table (patterns.md), the same as data (patterns.json) and the pictures. A row that is there
-already stays until it is measured again.
+There is a run on each core. One that is finished is not repeated, and one that was stopped goes on.
+After every run `results/` gets the table (patterns.md), the same as data (patterns.json) and the
+pictures. A row that is there already stays until it is measured again.
 """
 
 import dataclasses
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -20,8 +21,9 @@ from absl import app, flags, logging
 
 from keras_stackrnn.models import has_memory
 from keras_stackrnn.trace import figures
-from keras_stackrnn.training import RunError, TrainingConfig, run_folder, train
+from keras_stackrnn.training import RunError, TrainingConfig, run_folder
 from keras_stackrnn.training.files import write_aside
+from keras_stackrnn.training.sweep import Sweep
 
 TASKS = ("anbn", "anbncn", "anbncndn", "anb2n", "anbmcnm", "memorize", "binary_addition")
 DEFAULT_SEED = 1
@@ -49,6 +51,9 @@ def define_flags(values: flags.FlagValues) -> None:
     flags.DEFINE_list("models", list(MODELS), "Models to learn them.", **options)
     flags.DEFINE_list("seeds", seeds, "Seeds; the baselines have the first alone.", **options)
     flags.DEFINE_string("runs", "runs/patterns", "Folder for the runs.", **options)
+    flags.DEFINE_integer(
+        "processes", None, "Runs at a time; as many as there are cores if not given.", **options
+    )
     flags.DEFINE_string("results", "results", "Folder for the table.", **options)
 
 
@@ -69,12 +74,6 @@ def planned(tasks: list[str], models: list[str], seeds: list[int]) -> list[tuple
         for task in tasks
         if seed == seeds[0] or has_memory(model)
     ]
-
-
-def run(config: TrainingConfig) -> None:
-    folder = Path(config.output_dir)
-    if not (folder / run_folder.EVALUATION).exists():
-        train(config, resume=(folder / run_folder.CONFIG).exists())
 
 
 def row_of(task: str, model: str, seed: int, runs: Path) -> dict | None:
@@ -189,13 +188,20 @@ def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> None:
             if value not in known:
                 sys.exit(f"{name} must be some of {', '.join(known)}, got {value!r}.")
     runs, results = Path(values.runs), Path(values.results)
-    for task, model, seed in planned(values.tasks, values.models, list(map(int, values.seeds))):
-        print(f"== {task}, {model}, seed {seed}", flush=True)
-        try:
-            run(config_of(task, model, seed, runs))
-        except (RunError, ValueError) as error:
-            sys.exit(str(error))
-        write_results(runs, results)
+    runs_to_do = planned(values.tasks, values.models, list(map(int, values.seeds)))
+    try:
+        sweep = Sweep(
+            [config_of(*each, runs) for each in runs_to_do],
+            shlex.join(["python", "reproduce/patterns.py", *sys.argv[1:]]),
+            processes=values.processes,
+            on_finished=lambda: write_results(runs, results),
+        )
+        failed = sweep.run()
+    except (RunError, ValueError) as error:
+        sys.exit(str(error))
+    write_results(runs, results)
+    if failed:
+        sys.exit("\n".join(f"{job.name}: {job.words}" for job in failed))
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@ import json
 from pathlib import Path
 
 import pytest
-from training_case import REPOSITORY, TINY
+from absl import flags
+from training_case import REPOSITORY
 
-from keras_stackrnn.training import TrainingConfig
+from keras_stackrnn.training import run_folder
 
 
 @pytest.fixture(scope="module")
@@ -20,10 +21,10 @@ def script():
     return module
 
 
-def finish(script, runs, task, model, seed, soft=100.0, rounded=100.0, solved=3):
+def finish(script, runs, task, model, seed, soft=100.0, rounded=100.0, solved=3, is_begun=False):
     """Leaves what a run would have left."""
     folder = Path(script.config_of(task, model, seed, runs).output_dir)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=is_begun)
     shares = {"per_n": {"1": 1.0, "60": 0.5}, "percent_n_correct": soft}
     evaluation = {
         "task": task,
@@ -35,7 +36,8 @@ def finish(script, runs, task, model, seed, soft=100.0, rounded=100.0, solved=3)
         + [{"outcome": "hopeless"}, {"outcome": "alive"}],
     }
     (folder / "evaluation.json").write_text(json.dumps(evaluation))
-    (folder / "config.json").write_text(json.dumps({"config": {"task": task, "max_n": 19}}))
+    if not is_begun:
+        (folder / "config.json").write_text(json.dumps({"config": {"task": task, "max_n": 19}}))
 
 
 def test_results_are_the_finished_runs(script, tmp_path):
@@ -111,12 +113,21 @@ def test_the_first_seed_comes_first_and_baselines_have_no_other(script):
     ]
 
 
-def test_a_run_is_finished_once(script, tmp_path, capsys):
-    values = {"updates": 5, "checkpoint_seconds": 1.0}
-    config = TrainingConfig.from_recipe(
-        "anbn", "rnn", output_dir=str(tmp_path / "run"), **{**TINY, **values}
-    )
-    script.run(config)
-    assert "Evaluating the best" in capsys.readouterr().out
-    script.run(config)
-    assert capsys.readouterr().out == ""
+def test_what_is_finished_is_written_and_not_repeated(script, tmp_path):
+    runs, results = tmp_path / "runs", tmp_path / "results"
+    config = script.config_of("anbn", "rnn 40", 1, runs)
+    run_folder.write_config(make(config.output_dir), config)
+    finish(script, runs, "anbn", "rnn 40", 1, rounded=None, is_begun=True)
+    values = flags.FlagValues()
+    script.define_flags(values)
+    where = [f"--runs={runs}", f"--results={results}"]
+    values(["patterns", "--tasks=anbn", "--models=rnn 40", "--seeds=1", *where])
+
+    script.main(["patterns"], values)
+
+    assert len(json.loads((results / "patterns.json").read_text())) == 1
+
+
+def make(folder):
+    Path(folder).mkdir(parents=True)
+    return Path(folder)

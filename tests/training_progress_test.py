@@ -109,6 +109,7 @@ def test_machines_get_an_object_a_line():
     lines = [json.loads(line) for line in events("json").splitlines()]
     assert [line["event"] for line in lines] == ["compiling", "progress", "message", "done"]
     row = {**status().row(), "best_entropy": None}
+    assert lines[1].pop("text").startswith("right: soft 50%, rounded 100%")
     assert lines[1] == {"event": "progress", "seconds": 1.5, "seconds_left": 118.5, **row}
     assert lines[2]["text"] == "Evaluating."
     assert lines[3]["evaluation"]["rounded"] == {"percent_n_correct": 100.0}

@@ -19,7 +19,7 @@ from training_case import REPOSITORY
 
 from keras_stackrnn.training import RunError, train
 from keras_stackrnn.training.run_folder import CHECKPOINTS
-from keras_stackrnn.training.workers import launcher, place
+from keras_stackrnn.training.workers import place
 from keras_stackrnn.training.workers.group import Alone
 
 # All that can differ between lanes: what is dropped, what is noised, and averages besides.
@@ -198,7 +198,7 @@ def test_workers_that_are_lost_again_and_again_are_given_up(monkeypatch, texts, 
     program = tmp_path / "ends"
     program.write_text("#!/bin/sh\nexit 3\n")
     program.chmod(0o700)
-    monkeypatch.setattr(launcher.sys, "executable", str(program))
+    monkeypatch.setattr(sys, "executable", str(program))
 
     with pytest.raises(RunError, match=r"lost \(exit code 3\), 3 times without a checkpoint"):
         train(config_in(tmp_path / "run", texts, workers=2), output=io.StringIO())

@@ -13,6 +13,7 @@ language_recipes.py beside it.
 
 import dataclasses
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from absl import flags, logging
@@ -44,11 +45,24 @@ _DEFINE = {
 }
 
 
+def define_value_flags(values: flags.FlagValues, without: Collection[str] = ()) -> None:
+    """Adds a flag for every value of a configuration but some."""
+    for name, field in _fields().items():
+        if name not in without:
+            kind, _ = kind_of(field.type)
+            _DEFINE[kind](_flag_of(name), None, field.metadata["help"], flag_values=values)
+
+
+def given_values(values: flags.FlagValues, without: Collection[str] = ()) -> dict:
+    """The values that the command line gives, of those flags."""
+    names = [name for name in _fields() if name not in without]
+    given = [name for name in names if values[_flag_of(name)].present]
+    return {name: values[_flag_of(name)].value for name in given}
+
+
 def define_flags(values: flags.FlagValues) -> None:
     """Adds a flag for every value of a configuration, and those for the folder and the log."""
-    for name, field in _fields().items():
-        kind, _ = kind_of(field.type)
-        _DEFINE[kind](_flag_of(name), None, field.metadata["help"], flag_values=values)
+    define_value_flags(values)
     flags.DEFINE_boolean(
         "resume",
         False,
@@ -85,9 +99,7 @@ def _flag_of(name: str) -> str:
 def config_from_flags(values: flags.FlagValues) -> TrainingConfig | LanguageModelConfig:
     """The configuration that the command line asks for; ValueError or RunError says what is wrong
     with it."""
-    given = {
-        name: values[_flag_of(name)].value for name in _fields() if values[_flag_of(name)].present
-    }
+    given = given_values(values)
     if values.resume and values.overwrite:
         raise ValueError("--resume goes on with a run and --overwrite replaces it, got both.")
     if "task" not in given and not (values.resume and "output_dir" in given):

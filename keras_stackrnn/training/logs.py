@@ -30,7 +30,8 @@ class JsonLines:
     def show(self, status: Status, seconds: float) -> None:
         self._pace.measure(status, seconds)
         left = self._pace.seconds_left(status, seconds)
-        self._write("progress", seconds=seconds, seconds_left=left, **status.row())
+        text = "  ".join(status.words())
+        self._write("progress", text=text, seconds=seconds, seconds_left=left, **status.row())
 
     def say(self, text: str) -> None:
         self._write("message", text=text)
