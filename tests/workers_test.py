@@ -37,8 +37,8 @@ def alone(texts, tmp_path_factory):
     return train(config_in(tmp_path_factory.mktemp("alone"), texts), output=io.StringIO())
 
 
-def config_in(folder, texts, **values):
-    return tiny_config("stack", output_dir=str(folder), **texts, **EVERYTHING, **values)
+def config_in(folder, texts, model="rnn", **values):
+    return tiny_config(model, output_dir=str(folder), **texts, **EVERYTHING, **values)
 
 
 def assert_same_curve(result, expected):
@@ -108,12 +108,16 @@ def test_two_workers_are_one_though_one_of_them_is_killed(texts, alone, tmp_path
 
 
 @pytest.mark.slow
-def test_three_workers_are_one_though_the_first_is_killed(texts, alone, tmp_path):
-    third = tmp_path / CHECKPOINTS / "00000003.checkpoint"
-    with once(third.exists, lambda _: os.kill(worker_of(os.getpid(), 0), signal.SIGKILL)):
-        result = train(config_in(tmp_path, texts, workers=3), output=io.StringIO())
+def test_three_workers_are_one_though_the_first_is_killed(texts, tmp_path):
+    alone, together = (
+        config_in(tmp_path / str(workers), texts, "stack", workers=workers) for workers in (1, 3)
+    )
+    third = tmp_path / "3" / CHECKPOINTS / "00000003.checkpoint"
 
-    assert_same_curve(result, alone)
+    with once(third.exists, lambda _: os.kill(worker_of(os.getpid(), 0), signal.SIGKILL)):
+        result = train(together, output=io.StringIO())
+
+    assert_same_curve(result, train(alone, output=io.StringIO()))
 
 
 def test_a_signal_saves_the_run_and_any_number_of_workers_goes_on(texts, alone, tmp_path):
