@@ -22,6 +22,7 @@ test-slow: $(INSTALLED)
 lint: $(INSTALLED)
 	$(RUN) -m ruff format --check .
 	$(RUN) -m ruff check .
+	$(RUN) -m mypy
 
 # Hours; what is finished is not repeated. The language models: reproduce/penn_treebank.py --manual_dir=DIR.
 reproduce: $(INSTALLED)

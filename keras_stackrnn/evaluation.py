@@ -70,7 +70,7 @@ def evaluate(
     # Counting leaves nothing to chance: all 200 sequences of an n may be one and the same.
     distinct = {each.text: each for samples in texts.values() for each in samples}
     rows = [row_of(pattern, sequence) for sequence in distinct.values()]
-    changes = {"rounding": rounding}
+    changes: dict[str, bool | None] = {"rounding": rounding}
     if model.has_memory:
         changes["capacity"] = None
     if any(getattr(model, name) != value for name, value in changes.items()):

@@ -3,11 +3,12 @@
 import abc
 import dataclasses
 from collections.abc import Callable
+from typing import Any, ClassVar
 
 from keras import activations, ops
 
 # The derivatives of the activations that steps back know, from the activation's output.
-DERIVATIVES = {
+DERIVATIVES: dict[Any, Callable] = {
     "sigmoid": lambda y: y * (1 - y),
     "tanh": lambda y: 1 - y * y,
     "relu": lambda y: ops.cast(y > 0, y.dtype),
@@ -30,14 +31,14 @@ class Controller(abc.ABC):
 
     name = ""
     gates = 1
-    states = ("hidden",)
+    states: ClassVar[tuple[str, ...]] = ("hidden",)
     # What a step back is handed of its step, beside the hidden units; the first has all gates.
-    records = ()
+    records: ClassVar[tuple[str, ...]] = ()
     # Whether the hidden units see the ones before them also without a recurrent kernel. A step back
     # is then handed those, too, as `earlier_hidden`.
     carries_hidden = False
     # Which gates' gradients of `recurrent` are others than those of `inputs`.
-    gates_apart = ()
+    gates_apart: ClassVar[tuple[int, ...]] = ()
     # How many biases each gate has.
     biases = 1
 

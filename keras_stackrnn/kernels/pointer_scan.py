@@ -3,11 +3,12 @@
 A lane is one number of one memory of one batch element, `[batch * numbers * memories]` of them.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from keras_stackrnn.kernels.lanes import dimensions
+from keras_stackrnn.types import Tensor
 
 # How many steps are taken between two looks at whether the arrays are still large enough.
 CHUNK = 1024
@@ -25,11 +26,18 @@ class Watch(NamedTuple):
     forced: tf.Tensor
     depth: int
 
-    def at(self, steps):
+    def at(self, steps: Tensor) -> Any:
         return self._replace(forced=self.forced[steps])
 
 
-def scan(cell, sequences, states, memory, counts=None, resets=None):
+def scan(
+    cell: Any,
+    sequences: Tensor,
+    states: dict[str, Tensor],
+    memory: Tensor,
+    counts: Tensor | None = None,
+    resets: Tensor | None = None,
+) -> tuple[Tensor, dict[str, Tensor], Tensor | None, Tensor]:
     """Takes whole sequences through a cell with rounded actions.
 
     Args:
@@ -56,7 +64,9 @@ def scan(cell, sequences, states, memory, counts=None, resets=None):
     return tf.transpose(hiddens, [1, 0, 2]), states, _state_of(cell, pointers), lost
 
 
-def watched_scan(cell, sequences, states, memory, watch: Watch):
+def watched_scan(
+    cell: Any, sequences: Tensor, states: dict[str, Tensor], memory: Tensor, watch: Watch
+) -> tuple[Tensor, Any]:
     """`scan`, run eagerly and looked at.
 
     Returns:

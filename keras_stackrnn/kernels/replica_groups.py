@@ -7,6 +7,8 @@ and nearer to its core.
 """
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -14,7 +16,7 @@ import tensorflow as tf
 GROUPS = 4
 
 
-def replica_groups(function, axes):
+def replica_groups(function: Callable[..., Any], axes: Sequence[int | None]) -> Callable[..., Any]:
     """A compiled `function` that takes a few groups of the replicas at a time.
 
     Args:

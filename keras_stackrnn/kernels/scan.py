@@ -29,6 +29,7 @@ from keras_stackrnn.controllers import Controller
 from keras_stackrnn.kernels.lanes import dimensions, join_lanes, split_lanes, steps_last
 from keras_stackrnn.memories.layout import MemoryLayout
 from keras_stackrnn.memories.soft import EMPTY, padded, row_count, total
+from keras_stackrnn.types import Tensor
 
 # More blocks, or shorter ones, touch fewer rows but start more loops and take longer to compile.
 BLOCKS = 5
@@ -109,7 +110,14 @@ class Steps(NamedTuple):
     read_mask: tf.Tensor | None = None
 
 
-def scan(options: Scan, projected, states, memory, weights, steps: Steps | None = None) -> Scanned:
+def scan(
+    options: Scan,
+    projected: Tensor,
+    states: dict[str, Tensor],
+    memory: Tensor,
+    weights: dict[str, Tensor],
+    steps: Steps | None = None,
+) -> Scanned:
     """Takes a whole sequence through the cell's equations.
 
     Args:
@@ -132,7 +140,7 @@ def scan(options: Scan, projected, states, memory, weights, steps: Steps | None 
     return Scanned(hiddens, tf.stop_gradient(controls), after, last, lost)
 
 
-def split_controls(controls, element_size: int):
+def split_controls(controls: Tensor, element_size: int) -> tuple[list[Tensor], Tensor]:
     """`[…, C, L]` as the weights of all actions, each `[…, 1, L]`, and the element written,
     `[…, 1, E*L]`.
 

@@ -1,9 +1,11 @@
 """A cell's weights as the kernels take them, for a population of one."""
 
+from typing import Any
+
 import tensorflow as tf
 
 
-def kernel_weights(cell) -> dict[str, tf.Tensor]:
+def kernel_weights(cell: Any) -> dict[str, tf.Tensor]:
     """The weights of a built memory cell as `scan` takes them."""
     weights = {
         "memory_kernel": tf.transpose(cell.memory_kernel),

@@ -10,8 +10,11 @@ from keras_stackrnn.layers.memory_rnn import MemoryRNN
 from keras_stackrnn.layers.queue_rnn import QueueRNN
 from keras_stackrnn.layers.stack_rnn import StackRNN
 from keras_stackrnn.layers.tape_rnn import TapeRNN
+from keras_stackrnn.memories import MemoryKind
 
-_OWN = {layer.CELL.KIND: layer for layer in (StackRNN, ListRNN, TapeRNN, EditorRNN, QueueRNN)}
+_OWN: dict[MemoryKind | None, type[MemoryRNN]] = {
+    layer.CELL.KIND: layer for layer in (StackRNN, ListRNN, TapeRNN, EditorRNN, QueueRNN)
+}
 
 
 def layer_of(kind: memories.MemoryKind | str) -> Callable[..., MemoryRNN]:

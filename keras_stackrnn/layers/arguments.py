@@ -1,4 +1,4 @@
-"""What cells and layers are given: its types, how it is handed on, and how bad input is refused."""
+"""What cells and layers are given: how it is handed on, and how bad input is refused."""
 
 import difflib
 import inspect
@@ -8,11 +8,7 @@ from typing import Any
 
 from keras import activations
 
-Tensor = Any  # of whichever backend Keras has
-Activation = str | Callable[..., Any] | None
-Initializer = str | dict[str, Any] | Callable[..., Any]
-Regularizer = str | dict[str, Any] | Callable[..., Any] | None
-Constraint = str | dict[str, Any] | Callable[..., Any] | None
+from keras_stackrnn.types import Activation, Tensor
 
 # What every Keras layer takes, beside what its signature names.
 _OF_ANY_LAYER = ("input_dim", "input_shape", "batch_shape", "batch_input_shape", "build_config")

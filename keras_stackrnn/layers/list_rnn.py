@@ -4,15 +4,10 @@ from typing import Any
 
 import keras
 
-from keras_stackrnn.layers.arguments import (
-    Activation,
-    Constraint,
-    Initializer,
-    Regularizer,
-    arguments,
-)
+from keras_stackrnn.layers.arguments import arguments
 from keras_stackrnn.layers.list_cell import ListCell
 from keras_stackrnn.layers.memory_rnn import MemoryRNN
+from keras_stackrnn.types import Activation, Constraint, Initializer, Regularizer
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
@@ -30,10 +25,10 @@ class ListRNN(MemoryRNN):
             positive integer: no more than that; the metric `lost_elements`, which `fit` and
             `evaluate` log, counts what went past the end.
         use_fused: `"auto"`, the default, runs the fused kernels where it can and the cell in a
-            loop where it cannot: with `unroll`, with an activation other than
+            loop, with a warning, where it cannot: with `unroll`, with an activation other than
             sigmoid, tanh, relu or linear, on another backend than TensorFlow. `True` raises
-            there, `False` always loops. In float64 only `True` fuses: of some sizes XLA (of
-            TensorFlow 2.21) miscompiles it.
+            there, `False` always loops. In float64 and compiled, only `True` fuses: of some
+            sizes XLA (of TensorFlow 2.21) miscompiles it.
         return_sequences: Boolean, whether to return the last output or all of them.
         return_state: Boolean, whether to return the last states, `[hidden, memory]`, as well.
         go_backwards: Boolean, whether to process the sequences backwards.

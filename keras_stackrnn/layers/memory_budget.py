@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from keras_stackrnn.layers.arguments import Tensor
+from keras_stackrnn.types import Tensor
 
 
 def refuse_if_too_large(

@@ -11,11 +11,6 @@ from keras.src.layers.rnn.dropout_rnn_cell import DropoutRNNCell
 
 from keras_stackrnn import controllers, memories
 from keras_stackrnn.layers.arguments import (
-    Activation,
-    Constraint,
-    Initializer,
-    Regularizer,
-    Tensor,
     arguments,
     by_own_names,
     require_positive_integer,
@@ -26,6 +21,7 @@ from keras_stackrnn.layers.recurrent_cell import RecurrentCell, add_bias
 from keras_stackrnn.memories import MemoryKind
 from keras_stackrnn.memories.layout import MemoryLayout
 from keras_stackrnn.memories.soft import EMPTY, action_weights
+from keras_stackrnn.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
@@ -145,12 +141,12 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
                 f"{type(self).__name__} has no argument `kind`: its memories are "
                 f"{self.KIND.plural}, and those of `MemoryCell` are of any kind."
             )
-        kind = memories.get(self.KIND or kind)
-        layout = MemoryLayout(kind.using(no_op), read_depth, element_size)
-        controller = controllers.get(controller, activation)
-        super().__init__(units, use_bias, controller.activation, weight_options, **kwargs)
-        self.controller = controllers.get(controller.name, _name_of(self.activation))
-        self.kind = kind
+        memory_kind = memories.get(self.KIND or kind)
+        layout = MemoryLayout(memory_kind.using(no_op), read_depth, element_size)
+        chosen = controllers.get(controller, activation)
+        super().__init__(units, use_bias, chosen.activation, weight_options, **kwargs)
+        self.controller = controllers.get(chosen.name, _name_of(self.activation))
+        self.kind = memory_kind
         self.layout = layout
         self.num_memories = num_memories
         self.capacity = capacity
@@ -280,19 +276,19 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
         self, inputs: Tensor, states: Sequence[Tensor], training: bool | None = None
     ) -> tuple[Tensor, list[Tensor], Tensor]:
         """One step: the hidden units, the states, and how much of the memory was lost, a row."""
-        *states, memory = states
+        *of_controller, memory = states
         slots = self.in_rows(memory)
         read = _joined(self.layout.read(slots, self.layout.head(ops.shape(slots)[1])))
-        states = dict(zip(self.controller.states, states, strict=True))
-        masks = self.dropout_masks(inputs, states["hidden"], training)
+        earlier = dict(zip(self.controller.states, of_controller, strict=True))
+        masks = self.dropout_masks(inputs, earlier["hidden"], training)
         inputs, read = (
             tensor * masks[name] if name in masks else tensor
             for name, tensor in (("inputs", inputs), ("read", read))
         )
         before = ops.matmul(inputs, self.kernel)
         before = before + ops.matmul(read, self.memory_kernel)
-        states = self.decide(before, states, self.input_bias, masks.get("hidden"))
-        hidden = states["hidden"]
+        decided = self.decide(before, earlier, self.input_bias, masks.get("hidden"))
+        hidden = decided["hidden"]
 
         logits = add_bias(ops.matmul(hidden, self.action_kernel), self.action_bias)
         actions = action_weights(
@@ -300,8 +296,8 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
         )
         value = ops.sigmoid(add_bias(ops.matmul(hidden, self.value_kernel), self.value_bias))
         after = _joined(self.update(slots, actions, value))
-        states = [states[name] for name in self.controller.states]
-        return hidden, [*states, after], self.lost(slots, actions)
+        later = [decided[name] for name in self.controller.states]
+        return hidden, [*later, after], self.lost(slots, actions)
 
     def decide(
         self,
@@ -395,7 +391,7 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
         ]
 
     def get_config(self) -> dict[str, Any]:
-        config = {
+        config: dict[str, Any] = {
             self.count_name(): self.num_memories,
             "capacity": self.capacity,
             "read_depth": self.read_depth,

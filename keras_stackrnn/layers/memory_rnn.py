@@ -7,19 +7,12 @@ import keras
 from keras import ops
 
 from keras_stackrnn.controllers.controller import DERIVATIVES
-from keras_stackrnn.layers.arguments import (
-    Activation,
-    Constraint,
-    Initializer,
-    Regularizer,
-    Tensor,
-    arguments,
-    by_own_names,
-    refuse_unknown,
-)
+from keras_stackrnn.layers import advice
+from keras_stackrnn.layers.arguments import arguments, by_own_names, refuse_unknown
 from keras_stackrnn.layers.memory_budget import refuse_if_too_large
 from keras_stackrnn.layers.memory_cell import MemoryCell
 from keras_stackrnn.memories import MemoryKind
+from keras_stackrnn.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
@@ -36,10 +29,10 @@ class MemoryRNN(keras.layers.RNN):
             positive integer: no more than that; the metric `lost_elements`, which `fit` and
             `evaluate` log, counts what went past an end.
         use_fused: `"auto"`, the default, runs the fused kernels where it can and the cell in a
-            loop where it cannot: with `unroll`, with an activation other than
+            loop, with a warning, where it cannot: with `unroll`, with an activation other than
             sigmoid, tanh, relu or linear, on another backend than TensorFlow. `True` raises
-            there, `False` always loops. Of a kind whose head is in the middle, in float64, only
-            `True` fuses: of some sizes XLA (of TensorFlow 2.21) miscompiles it.
+            there, `False` always loops. Of a kind whose head is in the middle, in float64 and
+            compiled, only `True` fuses: of some sizes XLA (of TensorFlow 2.21) miscompiles it.
         return_sequences: Boolean, whether to return the last output or all of them.
         return_state: Boolean, whether to return the last states, `[hidden, memory]`, as well.
         go_backwards: Boolean, whether to process the sequences backwards.
@@ -135,6 +128,7 @@ class MemoryRNN(keras.layers.RNN):
             **kwargs,
         )
         self.use_fused = use_fused
+        self.advice_given: tuple[str, ...] = ()
         if cell.capacity is not None:
             # Shows up in the logs of `fit` and `evaluate`: nothing is lost silently.
             self.lost_elements = keras.metrics.Sum(name="lost_elements")
@@ -181,6 +175,7 @@ class MemoryRNN(keras.layers.RNN):
                 f"{type(self).__name__} with unroll=True needs to know the number of steps, "
                 f"got shape {tuple(sequences.shape)}."
             )
+        advice.when_compiled(self, sequences)
         # Keras' own `call`, but for saying on the way whether the memory is known to be empty.
         starts_empty = initial_state is None and not self.stateful
         if initial_state is None:
@@ -227,6 +222,8 @@ class MemoryRNN(keras.layers.RNN):
         if self.is_fused():
             loop = self._fused_loop(sequences, initial_state, training, starts_empty, **marks)
         else:
+            if self.use_fused:
+                advice.warn_of_loop(self, self._reason_not_to_fuse())
             loop = self._cell_loop(sequences, initial_state, training, **marks)
         outputs, states, lost = loop
         if self.cell.capacity is not None:
@@ -247,9 +244,11 @@ class MemoryRNN(keras.layers.RNN):
             )
         if self.unroll:
             return "unroll=True asks for a loop in Python"
+        from keras_stackrnn.kernels.compilation import is_being_compiled
+
         kind = self.cell.kind
-        if self.use_fused == "auto" and kind.has_two_sides and self.compute_dtype == "float64":
-            # Compiled, not otherwise; but a layer cannot tell whether it is being compiled.
+        in_danger = kind.has_two_sides and self.compute_dtype == "float64"
+        if self.use_fused == "auto" and in_danger and is_being_compiled():
             return f"XLA (of TensorFlow 2.21) miscompiles {kind.plural} of some sizes in float64"
         activation = self.cell.activation
         if not self.cell.controller.can_go_back:
@@ -326,10 +325,8 @@ class MemoryRNN(keras.layers.RNN):
 
         if not (tf.executing_eagerly() or self.stateful):
             return states
-        # Compiling this fails, and XLA's message then names the scope.
-        with tf.name_scope("jit_compile_with_stateful_needs_an_integer_capacity"):
-            *states, memory = states
-            return [*states, whole_sequences.trim(self.cell, memory)]
+        *states, memory = states
+        return [*states, whole_sequences.trim(self.cell, memory)]
 
     def memory_of(self, states: Sequence[Tensor]) -> Tensor:
         """The memories in the states that the layer returns or is given.

@@ -6,7 +6,8 @@ from typing import Any
 import keras
 from keras import activations, constraints, initializers, regularizers
 
-from keras_stackrnn.layers.arguments import Activation, Tensor, refuse_unknown, require_activation
+from keras_stackrnn.layers.arguments import refuse_unknown, require_activation
+from keras_stackrnn.types import Activation, Tensor
 
 _WEIGHT_OPTION_KINDS = {
     "initializer": initializers,

@@ -6,16 +6,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_stackrnn.layers.arguments import (
-    Activation,
-    Constraint,
-    Initializer,
-    Regularizer,
-    Tensor,
-    arguments,
-    require_positive_integer,
-)
+from keras_stackrnn.layers.arguments import arguments, require_positive_integer
 from keras_stackrnn.layers.recurrent_cell import RecurrentCell, add_bias
+from keras_stackrnn.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")

@@ -4,15 +4,10 @@ from typing import Any
 
 import keras
 
-from keras_stackrnn.layers.arguments import (
-    Activation,
-    Constraint,
-    Initializer,
-    Regularizer,
-    arguments,
-)
+from keras_stackrnn.layers.arguments import arguments
 from keras_stackrnn.layers.memory_cell import MemoryCell
 from keras_stackrnn.memories.stack import STACK
+from keras_stackrnn.types import Activation, Constraint, Initializer, Regularizer
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")

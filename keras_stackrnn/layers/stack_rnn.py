@@ -4,15 +4,10 @@ from typing import Any
 
 import keras
 
-from keras_stackrnn.layers.arguments import (
-    Activation,
-    Constraint,
-    Initializer,
-    Regularizer,
-    arguments,
-)
+from keras_stackrnn.layers.arguments import arguments
 from keras_stackrnn.layers.memory_rnn import MemoryRNN
 from keras_stackrnn.layers.stack_cell import StackCell
+from keras_stackrnn.types import Activation, Constraint, Initializer, Regularizer
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
@@ -30,7 +25,7 @@ class StackRNN(MemoryRNN):
             positive integer: no more than that; the metric `lost_elements`, which `fit` and
             `evaluate` log, counts what went past the end.
         use_fused: `"auto"`, the default, runs the fused kernels where it can and the cell in a
-            loop where it cannot: with `unroll`, with an activation other than
+            loop, with a warning, where it cannot: with `unroll`, with an activation other than
             sigmoid, tanh, relu or linear, on another backend than TensorFlow. `True` raises
             there, `False` always loops.
         return_sequences: Boolean, whether to return the last output or all of them.

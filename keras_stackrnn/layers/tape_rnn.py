@@ -4,15 +4,10 @@ from typing import Any
 
 import keras
 
-from keras_stackrnn.layers.arguments import (
-    Activation,
-    Constraint,
-    Initializer,
-    Regularizer,
-    arguments,
-)
+from keras_stackrnn.layers.arguments import arguments
 from keras_stackrnn.layers.memory_rnn import MemoryRNN
 from keras_stackrnn.layers.tape_cell import TapeCell
+from keras_stackrnn.types import Activation, Constraint, Initializer, Regularizer
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")

@@ -42,15 +42,13 @@ def run(
         The outputs of every step, `[batch, steps, units]`; the last states, the memory's being
         `None` unless it was asked for; and the number of elements lost at the memory's ends.
     """
-    *states, slots = states
-    states = dict(zip(cell.controller.states, states, strict=True))
+    *of_controller, slots = states
+    begin = dict(zip(cell.controller.states, of_controller, strict=True))
     # Loops want to know the batch of everything in them where they know that of the states.
-    sequences = tf.ensure_shape(sequences, [states["hidden"].shape[0], None, None])
+    sequences = tf.ensure_shape(sequences, [begin["hidden"].shape[0], None, None])
     if cell.rounding and not training:
-        outputs, states, slots, lost = pointer_scan.scan(
-            cell, sequences, states, slots, mask, resets
-        )
-        return outputs, [*(states[name] for name in cell.controller.states), slots], lost
+        outputs, after, slots, lost = pointer_scan.scan(cell, sequences, begin, slots, mask, resets)
+        return outputs, [*(after[name] for name in cell.controller.states), slots], lost
 
     layout = cell.layout
     steps = dimensions(sequences)[1]
@@ -76,7 +74,7 @@ def run(
         keep_rows=bool(training),
         starts_empty=starts_empty,
     )
-    masks = cell.dropout_masks(sequences[:, 0], states["hidden"], training)
+    masks = cell.dropout_masks(sequences[:, 0], begin["hidden"], training)
     if "inputs" in masks:
         sequences = sequences * masks["inputs"][:, None]
     projected = tf.matmul(sequences, cell.kernel)
@@ -85,7 +83,7 @@ def run(
     done = scan(
         options,
         tf.transpose(projected, [1, 2, 0])[:, None],
-        {name: tf.transpose(state)[None] for name, state in states.items()},
+        {name: tf.transpose(state)[None] for name, state in begin.items()},
         memory,
         kernel_weights(cell),
         Steps(
@@ -99,7 +97,9 @@ def run(
     )
     outputs = tf.transpose(done.hiddens[:, 0], [2, 0, 1])
     after = {name: tf.transpose(state[0]) for name, state in done.states.items()}
-    lost = done.lost[0] if can_lose else tf.zeros([], outputs.dtype)
+    lost = tf.zeros([], outputs.dtype)
+    if can_lose and done.lost is not None:
+        lost = done.lost[0]
     slots = _to_state(done.memory, cell.row_size) if keep_state else None
     return outputs, [*(after[name] for name in cell.controller.states), slots], lost
 

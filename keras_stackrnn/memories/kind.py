@@ -6,10 +6,13 @@ actions alone; what is none brings its own moves, as the queue does.
 
 import abc
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 from keras import ops
 
 from keras_stackrnn.memories.soft import EMPTY, padded, row_count
+from keras_stackrnn.types import Count, Tensor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,19 +67,23 @@ class MemoryKind(abc.ABC):
     # What the actions do.
 
     @abc.abstractmethod
-    def moves(self, value, rows, head) -> list:
+    def moves(self, value: Tensor, rows: Tensor, head: Count) -> list:
         """What each action alone would leave."""
 
     @abc.abstractmethod
-    def value_back(self, weights, gradient, value, rows, head):
+    def value_back(
+        self, weights: Sequence[Tensor], gradient: Tensor, value: Tensor, rows: Tensor, head: Count
+    ) -> Tensor:
         """The gradient of the value written, of that of the rows afterwards."""
 
     @abc.abstractmethod
-    def rows_back(self, weights, gradient, value, rows, head):
+    def rows_back(
+        self, weights: Sequence[Tensor], gradient: Tensor, value: Tensor, rows: Tensor, head: Count
+    ) -> Tensor:
         """The gradient of the rows, of that of the rows afterwards."""
 
     @abc.abstractmethod
-    def lost(self, weights, rows, numbers: int):
+    def lost(self, weights: Sequence[Tensor], rows: Tensor, numbers: int) -> Tensor:
         """How many elements the next move takes past an end, `[…, 1, memories' lanes]`.
 
         Args:
@@ -110,7 +117,7 @@ class MemoryKind(abc.ABC):
         """Whether there are elements on both sides of the head, which is then in the middle."""
         return False
 
-    def head(self, rows):
+    def head(self, rows: Count) -> Count:
         """The head's row, in a whole memory of so many rows."""
         return rows // 2 if self.has_two_sides else 0
 
@@ -130,16 +137,16 @@ class MemoryKind(abc.ABC):
         head = self.head(rows)
         return max(0, head - reach), min(rows, head + reach + 1)
 
-    def grown(self, rows, steps):
+    def grown(self, rows: Count, steps: Count) -> Count:
         """How many rows hold all that `steps` moves can make of `rows`."""
         return rows + (2 if self.has_two_sides else 1) * steps
 
-    def embed(self, rows, count):
+    def embed(self, rows: Tensor, count: Count) -> Tensor:
         """Adds empty rows, where they change nothing, until there are `count`."""
         before = self.head(count) - self.head(row_count(rows))
         return padded(rows, before, count - row_count(rows) - before, EMPTY)
 
-    def trimmed(self, rows, occupied, read_depth: int):
+    def trimmed(self, rows: Count, occupied: Tensor, read_depth: int) -> tuple[Tensor, Tensor]:
         """The smallest slice of so many rows with all `occupied` ones that is a whole memory."""
         head = self.head(rows)
         distance = ops.abs(ops.arange(rows) - head)
@@ -151,7 +158,7 @@ class MemoryKind(abc.ABC):
     # Rounded, and on paper.
 
     @abc.abstractmethod
-    def pointers(self, elements, marks):
+    def pointers(self, elements: Tensor, marks: Tensor | None) -> Any:
         """A memory as arrays and pointers: see `pointers.py`.
 
         Args:
@@ -160,15 +167,15 @@ class MemoryKind(abc.ABC):
         """
 
     @abc.abstractmethod
-    def served(self, layout, rows, steps, piled: bool):
+    def served(self, layout: Any, rows: Tensor, steps: Count, piled: bool) -> Any:
         """What is in `rows`, `[rows, lanes]`, in a graph that is not compiled: see `served.py`."""
 
     @abc.abstractmethod
-    def served_moves(self, memory, value) -> tuple[list, object]:
+    def served_moves(self, memory: Any, value: Tensor) -> tuple[list, object]:
         """What each action alone would leave of a `served.Rows`, and what none would."""
 
     @abc.abstractmethod
-    def simulation(self, capacity: int | None):
+    def simulation(self, capacity: int | None) -> Any:
         """An empty memory with hard actions, in plain Python: see `simulation.py`."""
 
     def standalone(self) -> tuple[str, tuple]:

@@ -12,11 +12,14 @@ so that a slot stays exactly empty where no length can be. With hard actions it 
 """
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 from keras import ops
 
 from keras_stackrnn.memories.kind import MemoryKind
 from keras_stackrnn.memories.soft import EMPTY, occupied, shifted
+from keras_stackrnn.types import Count, Tensor
 
 # What is pushed on the marks: a row in use.
 _IN_USE = 0.0
@@ -32,13 +35,13 @@ class Queue(MemoryKind):
     marks = 1
 
     @property
-    def action_names(self):
+    def action_names(self) -> tuple[str, ...]:
         return _NAMES if self.with_no_op else _NAMES[:-1]
 
-    def without_no_op(self):
+    def without_no_op(self) -> "Queue":
         return dataclasses.replace(self, with_no_op=False)
 
-    def moves(self, value, rows, head):
+    def moves(self, value: Tensor, rows: Tensor, head: Count) -> list[Tensor]:
         elements, marks = _parts(rows, ops.shape(value)[-1])
         lengths = _spread(_lengths(marks), value)
         # Not as a difference to what was there: so a hard action writes the value to the bit.
@@ -48,13 +51,17 @@ class Queue(MemoryKind):
         moves = [ops.concatenate([enqueued, marked], axis=-1), shifted(rows, 1, EMPTY), rows]
         return moves[: len(self.action_names)]
 
-    def value_back(self, weights, gradient, value, rows, head):
+    def value_back(
+        self, weights: Sequence[Tensor], gradient: Tensor, value: Tensor, rows: Tensor, head: Count
+    ) -> Tensor:
         size = ops.shape(value)[-1]
         _, marks = _parts(rows, size)
         of_elements = gradient[..., :size] * _spread(_lengths(marks), value)
         return weights[0][..., :size] * ops.sum(of_elements, axis=-2, keepdims=True)
 
-    def rows_back(self, weights, gradient, value, rows, head):
+    def rows_back(
+        self, weights: Sequence[Tensor], gradient: Tensor, value: Tensor, rows: Tensor, head: Count
+    ) -> Tensor:
         size = ops.shape(value)[-1]
         elements, marks = _parts(rows, size)
         of_elements, of_marks = _parts(gradient, size)
@@ -69,41 +76,41 @@ class Queue(MemoryKind):
             total = total + weight * move
         return total
 
-    def lost(self, weights, rows, numbers):
+    def lost(self, weights: Sequence[Tensor], rows: Tensor, numbers: int) -> Tensor:
         # What comes to a queue that is full is what is lost.
         last_mark = ops.split(rows[..., -1:, :], numbers, axis=-1)[-1]
         return weights[0] * occupied(last_mark)
 
-    def role(self, action):
+    def role(self, action: str) -> str:
         return dict(zip(_NAMES, ("adds", "takes", "stays"), strict=True))[action]
 
-    def writes(self, action):
+    def writes(self, action: str) -> bool:
         return action == _NAMES[0]
 
-    def has_no_effect_on_empty(self, action, only_head):
+    def has_no_effect_on_empty(self, action: str, only_head: bool) -> bool:
         return not self.writes(action)
 
-    def pointers(self, elements, marks):
+    def pointers(self, elements: Tensor, marks: Tensor | None) -> Any:
         from keras_stackrnn.memories.queue_pointers import QueuePointers
 
         return QueuePointers.of(elements, marks)
 
-    def served(self, layout, rows, steps, piled):
+    def served(self, layout: Any, rows: Tensor, steps: Count, piled: bool) -> Any:
         from keras_stackrnn.memories import queue_served
 
         return queue_served.of_queue(layout, rows, steps, piled)
 
-    def served_moves(self, memory, value):
+    def served_moves(self, memory: Any, value: Tensor) -> tuple[list, object]:
         from keras_stackrnn.memories import queue_served
 
         return queue_served.moves_of_queue(self, memory, value)
 
-    def simulation(self, capacity):
+    def simulation(self, capacity: int | None) -> Any:
         from keras_stackrnn.memories.simulation import SimulatedQueue
 
         return SimulatedQueue(capacity)
 
-    def standalone(self):
+    def standalone(self) -> tuple[str, tuple]:
         return "QueueMemory", ()
 
 

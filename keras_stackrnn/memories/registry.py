@@ -28,7 +28,7 @@ def names() -> tuple[str, ...]:
     return tuple(_KINDS)
 
 
-def get(kind: MemoryKind | str | dict) -> MemoryKind:
+def get(kind: MemoryKind | str | dict | None) -> MemoryKind:
     """A kind itself, of its name, or of its `description`, which needs no registration."""
     if isinstance(kind, MemoryKind):
         return kind

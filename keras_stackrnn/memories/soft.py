@@ -5,12 +5,16 @@ A memory is `[…, rows, lanes]`: in a Keras layer `[batch, rows, memories]`, in
 each is a lane of its own, and all of them move together.
 """
 
+from collections.abc import Sequence
+
 from keras import ops
+
+from keras_stackrnn.types import Count, Tensor
 
 EMPTY = -1.0
 
 
-def action_weights(logits, rounding: bool = False):
+def action_weights(logits: Tensor, rounding: bool = False) -> Tensor:
     """Turns action logits into one distribution a memory (equation 3).
 
     The last action takes what the others leave over, so that the weights add up to exactly 1 in
@@ -31,12 +35,12 @@ def action_weights(logits, rounding: bool = False):
     return ops.concatenate([weights[:, :-1], 1 - taken], axis=1)
 
 
-def mix(weights, moves):
+def mix(weights: Sequence[Tensor], moves: Sequence[Tensor]) -> Tensor:
     """Adds up what each action alone would leave, each by its action's weight."""
     return total([weight * move for weight, move in zip(weights, moves, strict=True)])
 
 
-def total(tensors):
+def total(tensors: Sequence[Tensor]) -> Tensor:
     """The sum, added up from the first to the last."""
     first, *others = tensors
     for tensor in others:
@@ -44,12 +48,12 @@ def total(tensors):
     return first
 
 
-def row_count(rows):
+def row_count(rows: Tensor) -> Count:
     """How many rows there are: an integer where it is known, else a tensor."""
     return ops.shape(rows)[-2]
 
 
-def shifted(rows, by: int, fill):
+def shifted(rows: Tensor, by: int, fill: float | Tensor) -> Tensor:
     """Row r is what row r + `by` was, one row apart at most; what comes in is `fill`."""
     if by == 0:
         return rows
@@ -59,7 +63,7 @@ def shifted(rows, by: int, fill):
     return ops.concatenate([edge, rows[..., :-1, :]], axis=-2)
 
 
-def by_row(runs, rows, head):
+def by_row(runs: Sequence[tuple[int, Tensor]], rows: Count, head: Count) -> Tensor:
     """One tensor of several, each from so many rows beside the head on, the first from row 0 on.
 
     Args:
@@ -75,13 +79,13 @@ def by_row(runs, rows, head):
     return tensor
 
 
-def padded(rows, before, after, fill):
+def padded(rows: Tensor, before: Count, after: Count, fill: float | Tensor) -> Tensor:
     """So many rows more at either end."""
     widths = [(0, 0)] * (len(rows.shape) - 2) + [(before, after), (0, 0)]
     return ops.pad(rows, widths, constant_values=ops.cast(fill, rows.dtype))
 
 
-def occupied(slots):
+def occupied(slots: Tensor) -> Tensor:
     """1 for a slot that holds an element, 0 for an empty one, in between for a mixture.
 
     Elements are at least 0 and an empty slot is -1; so of hard actions the answer is exact, and of

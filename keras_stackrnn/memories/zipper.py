@@ -6,12 +6,15 @@ lost, and what rounded memories do with pointers.
 """
 
 import dataclasses
-from typing import NamedTuple
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from keras import ops
 
 from keras_stackrnn.memories.kind import MemoryKind
 from keras_stackrnn.memories.soft import EMPTY, by_row, mix, occupied, row_count, shifted, total
+from keras_stackrnn.types import Count, Tensor
 
 VALUE, FROM_LEFT, FROM_RIGHT, STAYS = "value", "left", "right", "stays"
 _HEADS = (VALUE, FROM_LEFT, FROM_RIGHT, STAYS)
@@ -87,18 +90,18 @@ class Zipper(MemoryKind):
             )
 
     @property
-    def action_names(self):
+    def action_names(self) -> tuple[str, ...]:
         return tuple(action.name for action in self.actions)
 
-    def without_no_op(self):
+    def without_no_op(self) -> "Zipper":
         return dataclasses.replace(self, actions=self.actions[:-1])
 
     @property
-    def has_no_op(self):
+    def has_no_op(self) -> bool:
         return self.actions[-1] == NO_OP
 
     @property
-    def has_two_sides(self):
+    def has_two_sides(self) -> bool:
         return any(action.left for action in self.actions) and any(
             action.right for action in self.actions
         )
@@ -127,9 +130,9 @@ class Zipper(MemoryKind):
 
         The first run begins with the first row, the last one ends with the last.
         """
-        return self._runs(lambda offset: self.source(action, offset), 2)
+        return self._runs(functools.partial(self.source, action), 2)
 
-    def moves(self, value, rows, head):
+    def moves(self, value: Tensor, rows: Tensor, head: Count) -> list[Tensor]:
         def rows_from(source):
             return value if source is None else shifted(rows, source, EMPTY)
 
@@ -144,7 +147,9 @@ class Zipper(MemoryKind):
             moves.append(by_row(runs, row_count(rows), head))
         return moves
 
-    def value_back(self, weights, gradient, value, rows, head):
+    def value_back(
+        self, weights: Sequence[Tensor], gradient: Tensor, value: Tensor, rows: Tensor, head: Count
+    ) -> Tensor:
         terms = []
         # Several actions may write, and what a tape writes is beside the head afterwards.
         for offset in self._offsets(1):
@@ -158,7 +163,9 @@ class Zipper(MemoryKind):
                 terms.append(total(writers) * gradient[..., row : row + 1, :])
         return total(terms)
 
-    def rows_back(self, weights, gradient, value, rows, head):
+    def rows_back(
+        self, weights: Sequence[Tensor], gradient: Tensor, value: Tensor, rows: Tensor, head: Count
+    ) -> Tensor:
         def rows_from(sources):
             if not sources:
                 return ops.zeros_like(gradient[..., :1, :])
@@ -166,14 +173,14 @@ class Zipper(MemoryKind):
 
         moves = []
         for action in self.actions:
-            runs = self._runs(lambda offset, a=action: self._targets(a, offset), 3)
+            runs = self._runs(functools.partial(self._targets, action), 3)
             if [sources for _, sources in runs] == [(), (1,)] and not self.has_two_sides:
                 runs = runs[1:]  # the first row comes from beyond the edge: zero anyway
             runs = [(offset, rows_from(sources)) for offset, sources in runs]
             moves.append(by_row(runs, row_count(gradient), head))
         return mix(weights, moves)
 
-    def lost(self, weights, rows, numbers):
+    def lost(self, weights: Sequence[Tensor], rows: Tensor, numbers: int) -> Tensor:
         # The first number of an element says for all of them whether the slot is empty.
         lanes = ops.shape(weights[0])[-1]
         terms = []
@@ -187,24 +194,24 @@ class Zipper(MemoryKind):
                 terms.append(total(growing) * occupied(edge))
         return total(terms) if terms else ops.zeros_like(weights[0])
 
-    def role(self, action):
-        action = self.action(action)
-        if action._replace(name=NO_OP.name) == NO_OP:
+    def role(self, action: str) -> str:
+        entry = self.action(action)
+        if entry._replace(name=NO_OP.name) == NO_OP:
             return "stays"
-        gained = action.left + action.right
+        gained = entry.left + entry.right
         if gained:
             return "adds" if gained > 0 else "takes"
-        return {-1: "left", 0: "changes", 1: "right"}[action.left]
+        return {-1: "left", 0: "changes", 1: "right"}[entry.left]
 
-    def writes(self, action):
+    def writes(self, action: str) -> bool:
         return self.action(action).writes_value
 
-    def has_no_effect_on_empty(self, action, only_head):
-        action = self.action(action)
-        if action == NO_OP:
+    def has_no_effect_on_empty(self, action: str, only_head: bool) -> bool:
+        entry = self.action(action)
+        if entry == NO_OP:
             return True
         # With two piles there may be elements beside an empty head.
-        return not action.writes_value and not (only_head and self.has_two_sides)
+        return not entry.writes_value and not (only_head and self.has_two_sides)
 
     @property
     def head_is_on_pile(self) -> bool:
@@ -228,32 +235,32 @@ class Zipper(MemoryKind):
             return {"left": None, below: None}
         return {"left": self.head(capacity), below: capacity - 1 - self.head(capacity)}
 
-    def pointers(self, elements, marks):
+    def pointers(self, elements: Tensor, marks: Tensor | None) -> Any:
         from keras_stackrnn.memories import pointers
 
         return pointers.of_zipper(self, elements)
 
-    def served(self, layout, rows, steps, piled):
+    def served(self, layout: Any, rows: Tensor, steps: Count, piled: bool) -> Any:
         from keras_stackrnn.memories import served
 
         return served.of_zipper(self, layout, rows, steps, piled)
 
-    def served_moves(self, memory, value):
+    def served_moves(self, memory: Any, value: Tensor) -> tuple[list, object]:
         from keras_stackrnn.memories import served
 
         return served.moves_of_zipper(self, memory, value)
 
-    def simulation(self, capacity):
+    def simulation(self, capacity: int | None) -> Any:
         from keras_stackrnn.memories.simulation import SimulatedZipper
 
         return SimulatedZipper(self, capacity)
 
-    def standalone(self):
+    def standalone(self) -> tuple[str, tuple]:
         table = {action.name: tuple(action[1:]) for action in self.actions}
         sides = ("left", "right") if self.has_two_sides else (self.side_of(1),)
         return "ZipperMemory", (table, sides)
 
-    def description(self):
+    def description(self) -> dict | str:
         words = (field.name for field in dataclasses.fields(self) if field.name != "actions")
         table = [dict(action._asdict()) for action in self.actions]
         return {**{word: getattr(self, word) for word in words}, "actions": table}
@@ -284,9 +291,9 @@ class Zipper(MemoryKind):
         """Offsets from the head, the outermost standing for all beyond."""
         return range(-far if self.has_two_sides else 0, far + 1)
 
-    def _runs(self, of, far: int) -> list[tuple[int, object]]:
+    def _runs(self, of: Callable[[int], Any], far: int) -> list[tuple[int, Any]]:
         """Neighbouring offsets with the same `of(offset)`: the first of them, and what it is."""
-        runs = []
+        runs: list[tuple[int, Any]] = []
         for offset in self._offsets(far):
             if not runs or runs[-1][1] != of(offset):
                 runs.append((offset, of(offset)))

@@ -155,7 +155,7 @@ class Trace:
     asked: np.ndarray | None = None
 
     @property
-    def answers(self) -> tuple[str, ...]:
+    def answers(self) -> tuple[str | None, ...]:
         """What the model answers, place by place; nothing if it predicts next symbols."""
         if self.asked is None:
             return ()
@@ -255,7 +255,7 @@ class Trace:
 
 def replays(memories: Sequence[MemoryTrace]) -> list[Replay]:
     """What all memories held: those that are alike together, which is much faster."""
-    alike = {}
+    alike: dict[tuple, list[int]] = {}
     for place, memory in enumerate(memories):
         key = (memory.kind, memory.capacity, memory.backwards)
         alike.setdefault(key, []).append(place)
