@@ -26,7 +26,6 @@ CASES = {
     "gru": {"controller": "gru", "use_bias": True},
     "lstm": {"controller": "lstm", "use_bias": True},
     "vectors": {"element_size": 3, "no_op": True},
-    "growing": {"capacity": None},
     "stateful": {"stateful": True},
     "dropout": {"dropout": 0.2, "recurrent_dropout": 0.2, "memory_dropout": 0.2, "seed": 1},
     "masked": {"called_with": ("mask",)},

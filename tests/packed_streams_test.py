@@ -2,10 +2,12 @@
 
 import json
 
+import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from keras_stackrnn import tasks
+from keras_stackrnn import StackRNN, tasks
 from keras_stackrnn.training.packed import PackedStream
 
 
@@ -79,6 +81,33 @@ def test_every_lane_has_its_own_largest_size():
     windows = stream(largest=[1, 2, 7]).next_windows(40)
     longest = [max(int(f[4].sum()) for f in sequences_of(windows, lane)) for lane in range(3)]
     assert longest == [1, 2, 7]
+
+
+def test_a_dataset_of_it_trains_a_layer_that_begins_anew_at_every_sequence():
+    ours, twin = stream(), stream()
+    dataset = ours.as_dataset()
+    element, expected = next(iter(dataset)), twin.next_windows()
+    for name, array in expected._asdict().items():
+        np.testing.assert_array_equal(element[name], array[0])
+    shape = ours.lanes, ours.window
+    tokens, resets = keras.Input(batch_shape=(*shape, 3)), keras.Input(batch_shape=shape)
+    hidden = StackRNN(4, 2, return_sequences=True)(tokens, resets=resets)
+    model = keras.Model([tokens, resets], keras.layers.Dense(3, activation="softmax")(hidden))
+    model.compile("adam", "sparse_categorical_crossentropy", jit_compile=True)
+
+    batches = dataset.map(
+        lambda w: ((tf.one_hot(w["tokens"], 3), w["resets"]), w["targets"], w["asked"])
+    )
+    history = model.fit(batches, steps_per_epoch=3, shuffle=False, verbose=0)
+
+    assert np.isfinite(history.history["loss"]).all()
+    inputs = np.eye(3, dtype="float32")[expected.tokens[0]]
+    together = model.predict([inputs, expected.resets[0]], verbose=0)
+    begin = np.flatnonzero(expected.resets[0, 1])[1]
+    alone = inputs.copy()
+    alone[1, : 20 - begin] = inputs[1, begin:]
+    fresh = model.predict([alone, np.zeros(shape)], verbose=0)
+    np.testing.assert_allclose(together[1, begin:], fresh[1, : 20 - begin], atol=1e-5)
 
 
 def test_bad_arguments_are_refused():

@@ -4,10 +4,15 @@ Where sequences do not flow into one another, a window holds as many as fit one 
 from its first place on; what is left over at its end asks nothing.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from keras_stackrnn.tasks import VERSION, Task, draws
-from keras_stackrnn.training.streams import Windows
+from keras_stackrnn.training.streams import Windows, dataset_of
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 _NO_LIMIT = 2**31 - 1
 
@@ -27,7 +32,15 @@ class PackedStream:
         limit: Limit of what the task can hold small besides; `None`: none.
     """
 
-    def __init__(self, task: Task, lanes: int, window: int, seed: int, largest, limit=None):
+    def __init__(
+        self,
+        task: Task,
+        lanes: int,
+        window: int,
+        seed: int,
+        largest: int | list[int],
+        limit: int | list[int] | None = None,
+    ):
         for name, value in (("lanes", lanes), ("window", window)):
             if value < 1:
                 raise ValueError(f"A stream needs {name} of 1 or more, got {value}.")
@@ -41,7 +54,7 @@ class PackedStream:
         self._sequences_ahead = 8
         self.set_largest(largest, limit)
 
-    def set_largest(self, largest, limit=None) -> None:
+    def set_largest(self, largest: int | list[int], limit: int | list[int] | None = None) -> None:
         """Draws sizes up to `largest` from here on; both are one for all lanes, or one for each."""
         for name, value in (("largest size", largest), ("limit", limit)):
             if np.shape(value) not in [(), (self.lanes,)]:
@@ -93,6 +106,15 @@ class PackedStream:
         resets[at[:, 0]] = True
         arrays = (rows.tokens, rows.targets, rows.scored)
         return Windows(*map(laid_out, arrays), self._cut(resets), laid_out(rows.asked))
+
+    def as_dataset(self) -> "tf.data.Dataset":
+        """This stream as an endless `tf.data.Dataset`: one window of every lane an element.
+
+        Elements are dictionaries with the fields of `Windows`, each of shape [lanes, window];
+        `resets` are for a layer's call, as all begins anew with each sequence. The dataset reads
+        from the stream itself, as that of a `Stream`.
+        """
+        return dataset_of(self, Windows._fields)
 
     def state(self) -> dict:
         """Everything needed to continue exactly here, fit for JSON."""

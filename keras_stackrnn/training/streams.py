@@ -5,12 +5,16 @@ by side, and share nothing but the model.
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from keras_stackrnn import patterns
 from keras_stackrnn.tasks import draws
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 _SYMBOLS_A_BLOCK = 2**17
 
@@ -31,6 +35,31 @@ class Windows(NamedTuple):
     deterministic: np.ndarray
     resets: np.ndarray
     asked: np.ndarray
+
+
+def dataset_of(stream: Any, fields: Sequence[str]) -> "tf.data.Dataset":
+    """A stream as an endless `tf.data.Dataset`: one window of every lane an element.
+
+    Args:
+        stream: Has `lanes`, `window` and `next_windows`.
+        fields: Those of `Windows` that an element has, by name.
+    """
+    import tensorflow as tf
+
+    def elements():
+        while True:
+            windows = stream.next_windows()._asdict()
+            yield {name: windows[name][0] for name in signature}
+
+    shape = (stream.lanes, stream.window)
+    dtypes = {"tokens": tf.int32, "targets": tf.int32}
+    signature = {name: tf.TensorSpec(shape, dtypes.get(name, tf.bool)) for name in fields}
+    options = tf.data.Options()
+    # TensorFlow would read ahead of its own accord, and a moved range would act late.
+    options.experimental_optimization.inject_prefetch = False
+    endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
+    dataset = tf.data.Dataset.from_generator(elements, output_signature=signature)
+    return dataset.apply(endless).with_options(options)
 
 
 class _Position(NamedTuple):
@@ -150,10 +179,11 @@ class Stream:
         """
         self.pattern.check_size(smallest)
         for name, value in (("largest n", largest), ("limit", limit)):
-            if np.shape(value) not in [(), (self.lanes,)]:
+            each = np.asarray(value)
+            if each.shape not in [(), (self.lanes,)]:
                 raise ValueError(
                     f"The {name} is one for all lanes or one for each of the {self.lanes}, "
-                    f"got {len(value)}."
+                    f"got {each.size}."
                 )
         self.pattern.check_limit(None if limit is None else int(np.min(limit)))
         if np.min(largest) < smallest:
@@ -174,7 +204,7 @@ class Stream:
         self._block_start = self._unread(next_sequence)
         self._block, self._read, self._ahead = None, 0, 0
 
-    def as_dataset(self):
+    def as_dataset(self) -> "tf.data.Dataset":
         """This stream as an endless `tf.data.Dataset`: one window of every lane an element.
 
         Elements are dictionaries with the fields of `Windows`, each of shape [lanes, window], but
@@ -182,26 +212,7 @@ class Stream:
         `set_range` acts on its next element, and `state()` stands behind the last element taken. A
         `prefetch` after it runs ahead of both.
         """
-        import tensorflow as tf
-
-        def elements():
-            while True:
-                windows = self.next_windows()._asdict()
-                yield {name: windows[name][0] for name in signature}
-
-        shape = (self.lanes, self.window)
-        signature = {
-            "tokens": tf.TensorSpec(shape, tf.int32),
-            "targets": tf.TensorSpec(shape, tf.int32),
-            "deterministic": tf.TensorSpec(shape, tf.bool),
-            "resets": tf.TensorSpec(shape, tf.bool),
-        }
-        options = tf.data.Options()
-        # TensorFlow would read ahead of its own accord, and a moved range would act late.
-        options.experimental_optimization.inject_prefetch = False
-        endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
-        dataset = tf.data.Dataset.from_generator(elements, output_signature=signature)
-        return dataset.apply(endless).with_options(options)
+        return dataset_of(self, ("tokens", "targets", "deterministic", "resets"))
 
     def state(self) -> dict:
         """Everything needed to continue exactly here, fit for JSON."""
