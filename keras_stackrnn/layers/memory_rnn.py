@@ -30,9 +30,9 @@ class MemoryRNN(keras.layers.RNN):
             `evaluate` log, counts what went past an end.
         use_fused: `"auto"`, the default, runs the fused kernels where it can and the cell in a
             loop, with a warning, where it cannot: with `unroll`, with an activation other than
-            sigmoid, tanh, relu or linear, on another backend than TensorFlow. `True` raises
-            there, `False` always loops. Of a kind whose head is in the middle, in float64 and
-            compiled, only `True` fuses: of some sizes XLA (of TensorFlow 2.21) miscompiles it.
+            sigmoid, tanh, relu or linear, and always on backends other than TensorFlow. `True`
+            raises there, `False` always loops. Of a kind whose head is in the middle, in float64
+            and compiled, only `True` fuses: of some sizes XLA (of TensorFlow 2.21) miscompiles it.
         return_sequences: Boolean, whether to return the last output or all of them.
         return_state: Boolean, whether to return the last states, `[hidden, memory]`, as well.
         go_backwards: Boolean, whether to process the sequences backwards.
@@ -222,7 +222,7 @@ class MemoryRNN(keras.layers.RNN):
         if self.is_fused():
             loop = self._fused_loop(sequences, initial_state, training, starts_empty, **marks)
         else:
-            if self.use_fused:
+            if self.use_fused and keras.backend.backend() == "tensorflow":
                 advice.warn_of_loop(self, self._reason_not_to_fuse())
             loop = self._cell_loop(sequences, initial_state, training, **marks)
         outputs, states, lost = loop

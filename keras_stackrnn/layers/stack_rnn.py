@@ -26,8 +26,8 @@ class StackRNN(MemoryRNN):
             `evaluate` log, counts what went past the end.
         use_fused: `"auto"`, the default, runs the fused kernels where it can and the cell in a
             loop, with a warning, where it cannot: with `unroll`, with an activation other than
-            sigmoid, tanh, relu or linear, on another backend than TensorFlow. `True` raises
-            there, `False` always loops.
+            sigmoid, tanh, relu or linear, and always on backends other than TensorFlow. `True`
+            raises there, `False` always loops.
         return_sequences: Boolean, whether to return the last output or all of them.
         return_state: Boolean, whether to return the last states, `[hidden, memory]`, as well.
         go_backwards: Boolean, whether to process the sequences backwards.
