@@ -79,7 +79,7 @@ def _result(name: str, use: str, draw: random.Random, folder: Path) -> tuple[str
     try:
         files = filter(Path.is_file, work.glob(_PATTERNS[use]))
         target = draw.choice(sorted(files))
-        how = _damage(target, draw)
+        how = _damage(target, work, draw)
         story = f"{how} in {target.relative_to(work)} of a {name} run"
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
@@ -95,7 +95,7 @@ def _result(name: str, use: str, draw: random.Random, folder: Path) -> tuple[str
     return f"{use}: a sentence", ""
 
 
-def _damage(target: Path, draw: random.Random) -> str:
+def _damage(target: Path, run: Path, draw: random.Random) -> str:
     """Does something to a file; returns what."""
     data = bytearray(target.read_bytes())
     kind = draw.choice(
@@ -120,7 +120,7 @@ def _damage(target: Path, draw: random.Random) -> str:
         target.unlink()
         target.symlink_to("nowhere" if kind == "link" else target.name)
     elif kind == "other":
-        others = [path for path in target.parents[1].rglob("*") if path.is_file()]
+        others = [path for path in sorted(run.rglob("*")) if path.is_file()]
         shutil.copyfile(draw.choice(others), target.with_name("other"))
         os.replace(target.with_name("other"), target)
     else:

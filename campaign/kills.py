@@ -97,7 +97,7 @@ class _DisturbedRun:
         for_good = self._draw.random() < 0.5
 
         def fail(call: FileCall) -> int:
-            self._count("failing calls", f"{errno.errorcode[number]} in {call.kind}")
+            self._count("failing calls", errno.errorcode[number])
             return number
 
         said = f"{errno.errorcode[number]}{' and ever after' if for_good else ''}"
@@ -140,7 +140,8 @@ class _DisturbedRun:
 
     def _killed(self, call: FileCall) -> int:
         os.kill(call.process, signal.SIGKILL)
-        self._count("kills", f"{call.name} in {call.kind}")
+        self._count("kills", f"before a {call.name}")
+        self._outcome.details[f"kills: in {call.kind}"] += 1
         return 0
 
     def _at_call(

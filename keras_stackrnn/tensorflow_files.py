@@ -3,12 +3,16 @@
 import contextlib
 import errno
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import tensorflow as tf
 
 _NUMBERS = {os.strerror(number): number for number in errno.errorcode}
+# As in "/models/1/saved_model.pb.tmp123; No space left on device", and more lines, or as in
+# "{{function_node CreateSummaryFileWriter}} Not a directory [Op:CreateSummaryFileWriter] name: ".
+_REASON = re.compile(f"(?:; |}}}} |^)({'|'.join(map(re.escape, _NUMBERS))})(?= \\[|\n|$)")
 
 
 @contextlib.contextmanager
@@ -21,9 +25,7 @@ def as_os_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except tf.errors.OpError as error:
-        # As in "/models/1/saved_model.pb.tmp123; No space left on device".
-        reason = (error.message or "").rpartition("; ")[-1]
-        number = _NUMBERS.get(reason)
-        if number is None:
+        found = _REASON.search(error.message or "")
+        if found is None:
             raise
-        raise OSError(number, reason, str(path)) from error
+        raise OSError(_NUMBERS[found[1]], found[1], str(path)) from error

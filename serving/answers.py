@@ -5,6 +5,8 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any
 
+from keras_stackrnn.serving.status import without_frames
+
 
 @types.coroutine
 def ended(future: Future):
@@ -41,7 +43,7 @@ class Answer(Future):
         except StopIteration as end:
             self.set_result(end.value)
         except BaseException as error:
-            self.set_exception(error)
+            self.set_exception(without_frames(error))
         else:
             self._awaited = awaited
             awaited.add_done_callback(self._go_on)

@@ -224,6 +224,8 @@ class BatchingRunner:
                 self._running_tasks -= len(batch.tasks)
                 self._last_event = time.monotonic()
             _deliver(batch.tasks, results)
+            # Nobody else holds them while this thread waits for the next batch.
+            del batch, results
 
     def _next_batch(self) -> _Batch | None:
         """Waits for a batch that is ready; returns None when there will be no more."""

@@ -169,6 +169,7 @@ class _Call:
         except Exception as error:
             serving_error = status.as_serving_error(error)
             self._finish(serving_error.code, serving_error.message)
+            status.without_frames(error)
         else:
             self._finish(grpc.StatusCode.OK, "", message)
 

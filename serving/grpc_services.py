@@ -129,7 +129,7 @@ def _at_once(request_class: type[message.Message], method: Callable) -> grpc.Rpc
         try:
             return method(_parsed(request_class, data)).SerializeToString()
         except Exception as error:
-            serving_error = status.as_serving_error(error)
+            serving_error = status.as_serving_error(status.without_frames(error))
         context.abort(serving_error.code, serving_error.message)
 
     return grpc.unary_unary_rpc_method_handler(handle)
@@ -151,7 +151,7 @@ def _streaming(service: Service) -> grpc.RpcMethodHandler:
         except CancelledError:
             return
         except Exception as error:
-            serving_error = status.as_serving_error(error)
+            serving_error = status.as_serving_error(status.without_frames(error))
         context.abort(serving_error.code, serving_error.message)
 
     return grpc.unary_stream_rpc_method_handler(generate)

@@ -126,7 +126,7 @@ class RestServer:
         except HttpError as error:
             response = error.response()
         except Exception as error:
-            serving_error = status.as_serving_error(error)
+            serving_error = status.as_serving_error(status.without_frames(error))
             response = json_response({"error": serving_error.message}, serving_error.http_status)
         response.headers.update(self._access.headers(request))
         if self._is_draining:

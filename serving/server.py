@@ -32,6 +32,7 @@ from keras_stackrnn.serving import (
     file_operations,
     grpc_services,
     lanes,
+    memory,
     models,
     status,
     tls,
@@ -489,6 +490,7 @@ def main(argv: list[str]) -> None:
         # What nohup has a process ignore, it goes on ignoring.
         if signal_number != signal.SIGHUP or signal.getsignal(signal_number) != signal.SIG_IGN:
             signal.signal(signal_number, lambda *_: stopping.set())
+    memory.give_back(stopping)
     server = None
     try:
         server = ModelServer(options_from_flags(values))

@@ -199,7 +199,8 @@ class Service:
             code = serving_error.code
             if code == grpc.StatusCode.INTERNAL:
                 logger.error("%s for model %s failed", api, printable(spec.name), exc_info=error)
-            raise serving_error from error
+            # An error that is its own cause would hold itself.
+            raise serving_error from (None if serving_error is error else error)
         except BaseException:  # a stream that nobody reads on, or that is broken off
             code = grpc.StatusCode.CANCELLED
             raise

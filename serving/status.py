@@ -65,6 +65,21 @@ def deadline_exceeded(message: str) -> ServingError:
     return ServingError(grpc.StatusCode.DEADLINE_EXCEEDED, message)
 
 
+def without_frames(error: BaseException) -> BaseException:
+    """Returns `error`, which lets go of the functions that it has come through.
+
+    Their variables hold what a request has sent, and often the error itself: all of it would stay
+    until Python looks for circles, and that may be when there is no memory left.
+    """
+    seen: list[BaseException] = []
+    each: BaseException | None = error
+    while each is not None and each not in seen:
+        each.__traceback__ = None
+        seen.append(each)
+        each = each.__cause__ or each.__context__
+    return error
+
+
 def as_serving_error(error: BaseException) -> ServingError:
     """Returns `error` as a `ServingError`; TensorFlow's errors keep their code and text."""
     if isinstance(error, ServingError):

@@ -55,7 +55,7 @@ def _waiting_for(method: Callable[[bytes, float | None], Future]) -> Callable:
         except CancelledError as error:
             serving_error = status.ServingError(grpc.StatusCode.CANCELLED, str(error))
         except Exception as error:
-            serving_error = status.as_serving_error(error)
+            serving_error = status.as_serving_error(status.without_frames(error))
         with contextlib.suppress(ValueError):  # the call is over
             context.abort(serving_error.code, serving_error.message)
 
