@@ -2,7 +2,7 @@
 
 A command is a module with `define_flags(values)`, `main(arguments)` and a docstring that shows
 examples. If it has `HELP`, headings with names of flags, `--help` shows these alone, and
-`--helpfull` all.
+`--helpfull` all. If it has `choices()`, that text follows the flags.
 """
 
 import os
@@ -94,6 +94,8 @@ def help_of(
         others = []
     for heading, names in headings.items():
         parts.append("\n".join([f"{heading}:", *(_of_flag(values[name]) for name in names)]))
+    if hasattr(module, "choices"):
+        parts.append(module.choices())
     if others:
         parts.append(f"--helpfull shows {len(others)} more flags.")
     return "\n\n".join(parts)

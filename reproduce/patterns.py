@@ -94,6 +94,7 @@ def row_of(task: str, model: str, seed: int, runs: Path) -> dict | None:
         "soft": evaluation["soft"]["percent_n_correct"],
         "rounded": rounded and rounded["percent_n_correct"],
         "rounded_beyond": rounded and rounded["beyond"],
+        "in_a_row": {way: each["right"] for way, each in evaluation["in_a_row"].items()},
         "restarts": len(ended),
         "restarts_that_solved_it": solved / len(ended) if ended else None,
         "minutes": round(evaluation["wall_seconds"] / 60, 2),
@@ -141,14 +142,16 @@ def _table(rows: list[dict]) -> list[str]:
         "pattern's smallest to 60",
         "with all of 200 test sequences right; `far` is the share of sequences that are right at "
         "n = 200 and n = 1,000,",
-        "rounded. Minutes are those of the whole command on a machine with two cores, which some "
-        "runs had to share.",
+        "rounded; `in a row`, how many of 200 sequences of all n are right, rounded, if the memory "
+        "is not emptied between them.",
+        "Minutes are those of the whole command on a machine with two cores, which some runs had "
+        "to share.",
         "Restarts are those of all seeds together.",
         "`python reproduce/patterns.py` measures it all; patterns.json has every seed.",
         "",
-        "| task | model | soft | rounded | far | minutes | other seeds with 100% rounded "
-        "| with 100% soft | restarts that solved it | command |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| task | model | soft | rounded | far | in a row | minutes "
+        "| other seeds with 100% rounded | with 100% soft | restarts that solved it | command |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:
         if row["seed"] != DEFAULT_SEED:
@@ -164,6 +167,7 @@ def _table(rows: list[dict]) -> list[str]:
             f"{row['soft']:.1f}",
             "-" if row["rounded"] is None else f"{row['rounded']:.1f}",
             " / ".join(f"{share:.0%}" for share in far) or "-",
+            f"{row.get('in_a_row', {}).get('rounded', '-')}",
             f"{row['minutes']:.1f}",
             _share_of(others, "rounded"),
             _share_of(others, "soft"),

@@ -49,7 +49,9 @@ def test_every_commands_help_is_short_and_has_examples(module):
     called = "keras-stackrnn something"
     printed = helped(module, called)
     assert called in printed
-    assert len(printed.splitlines()) <= 60
+    # A command that lists what there is to choose from may take more lines for that.
+    own_lines = printed.split("\nTasks:\n")[0].splitlines()
+    assert len(own_lines) <= 60
     names = {name for heading in getattr(module, "HELP", {}).values() for name in heading}
     full = helped(module, called, full=True)
     values = flags.FlagValues()

@@ -97,7 +97,14 @@ def test_its_stacks_are_also_evaluated_rounded_and_far_beyond(finished):
 
     rounded = json.loads((folder / "evaluation.json").read_text())["rounded"]
 
-    assert rounded.keys() == {"per_n", "percent_n_correct", "beyond"}
+    assert rounded.keys() == {
+        "per_n",
+        "percent_n_correct",
+        "mean",
+        "sequences",
+        "further",
+        "beyond",
+    }
     assert list(rounded["beyond"]) == ["200", "1000"]
     assert keras.models.load_model(folder / "model.keras").rounding
 

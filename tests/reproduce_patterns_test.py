@@ -32,6 +32,7 @@ def finish(script, runs, task, model, seed, soft=100.0, rounded=100.0, solved=3,
         "wall_seconds": 90.0,
         "soft": shares,
         "rounded": rounded and {**shares, "percent_n_correct": rounded, "beyond": {"200": 1.0}},
+        "in_a_row": {"rounded": {"sequences": 200, "right": 199, "first_fault": 7}},
         "restarts": [{"outcome": "solved"}] * solved
         + [{"outcome": "hopeless"}, {"outcome": "alive"}],
     }
@@ -63,6 +64,7 @@ def test_results_are_the_finished_runs(script, tmp_path):
         "soft": 100.0,
         "rounded": 100.0,
         "rounded_beyond": {"200": 1.0},
+        "in_a_row": {"rounded": 199},
         "restarts": 4,
         "restarts_that_solved_it": 0.75,
         "minutes": 1.5,
@@ -73,9 +75,9 @@ def test_results_are_the_finished_runs(script, tmp_path):
     )
     lines = (results / "patterns.md").read_text().splitlines()
     assert lines[-2].startswith(
-        "| anbn | stack | 100.0 | 100.0 | 100% | 1.5 | 1 of 2 | 1 of 2 | 9 of 12 |"
+        "| anbn | stack | 100.0 | 100.0 | 100% | 199 | 1.5 | 1 of 2 | 1 of 2 | 9 of 12 |"
     )
-    assert lines[-1].startswith("| anbn | lstm 2x100 | 40.0 | - | - | 1.5 | - | - | 0 of 1 |")
+    assert lines[-1].startswith("| anbn | lstm 2x100 | 40.0 | - | - | 199 | 1.5 | - | - | 0 of 1 |")
     for picture in ("anbn_accuracy.png", "stack_restarts.png"):
         assert (results / picture).stat().st_size > 0
 

@@ -71,7 +71,7 @@ def test_resuming_takes_the_values_of_the_run(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "--task is missing: give the name of a pattern, as in --task=anbn."),
+        ([], "--task is missing: give the name of one, as in --task=anbn; --help lists them."),
         (["--task=anbm"], "There is no task 'anbm' (did you mean 'anbn'?); there are "),
         (
             ["--task=anbn", "--model=gru"],
@@ -143,5 +143,10 @@ def test_help_lists_the_flags():
     )
     for flag in ("--task", "--restarts", "--[no]resume", "--[no]overwrite", "--minutes"):
         assert flag in done.stdout
+    # And all that there is to choose from, and what the words of its progress mean.
+    for name in ("memorize", "stack_manipulation", "penn_treebank", "editor", "paper", "tuned"):
+        assert name in done.stdout
+    for word in ("alive:", "entropy:"):
+        assert word in done.stdout
     # Nor is there anything of what TensorFlow says when it starts.
     assert done.stderr == ""

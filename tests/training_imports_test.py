@@ -31,9 +31,9 @@ import sys
 import train
 sys.path.insert(0, "tests")
 from training_case import tiny_config
-from keras_stackrnn.training.pattern_task import PatternTask
+from keras_stackrnn.training.search_task import SearchTask
 
-task = PatternTask(tiny_config("unused"), print)
+task = SearchTask(tiny_config("unused"), print)
 search = task.search()
 search.advance()
 assert search.status().updates and task.picture() is None

@@ -10,7 +10,11 @@ PER_N = {n: 1.0 if n < 30 else 0.995 for n in range(1, 61)}
 
 def test_the_picture_shows_both_lines_and_the_training_range(tmp_path):
     config = tiny_config(tmp_path, max_n=19)
-    found = {"soft": {"per_n": PER_N}, "rounded": {"per_n": dict.fromkeys(PER_N, 0.4)}}
+    found = {
+        "score": "sequences",
+        "soft": {"per_n": PER_N},
+        "rounded": {"per_n": dict.fromkeys(PER_N, 0.4)},
+    }
     pictures.draw_accuracy(tmp_path, config, found)
     pixels = image.imread(tmp_path / "accuracy.png")
     assert pixels.shape == (540, 1050, 4)

@@ -80,7 +80,9 @@ def test_evaluation_has_every_figure(finished):
         "wall_seconds",
         "symbols",
         "parameters",
+        "score",
         "soft",
+        "in_a_row",
         "rounded",
         "restarts",
     ]

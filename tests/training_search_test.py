@@ -107,7 +107,15 @@ def test_an_episode_is_its_windows_one_after_the_other(tmp_path, model):
         )
         shares.append(share.numpy())
     found, found_shares = trainer.read_episode(
-        state, rates, seeds, tokens, targets, deterministic, resets, asked
+        state,
+        rates,
+        tf.fill([replicas], config.action_noise),
+        seeds,
+        tokens,
+        targets,
+        deterministic,
+        resets,
+        asked,
     )
 
     tf.nest.map_structure(

@@ -15,7 +15,7 @@ import numpy as np
 from keras_stackrnn.tasks.draws import Draw, draw_key
 from keras_stackrnn.tasks.parsing import parse
 from keras_stackrnn.tasks.rows import Rows, mask, padded
-from keras_stackrnn.tasks.sizes import LARGEST_TEST_N, LARGEST_TRAINING_N
+from keras_stackrnn.tasks.sizes import FAR_SIZES, LARGEST_TEST_N, LARGEST_TRAINING_N
 from keras_stackrnn.tasks.symbols import Symbols
 from keras_stackrnn.tasks.task import Task
 
@@ -155,9 +155,17 @@ class Pattern(Task):
 
     @property
     def scores(self) -> tuple[str, ...]:
-        first = "sequences" if self.valid_symbols is None else "valid next symbols"
-        further = () if self.nats is None else ("cross-entropy",)
-        return (first, *(("symbols",) if self.valid_symbols is None else ()), *further)
+        shares = ("sequences", "symbols")
+        if self.valid_symbols is not None:
+            shares = ("valid next symbols", "sequences")
+        return shares if self.nats is None else (*shares, "cross-entropy")
+
+    @property
+    def far_sizes(self) -> tuple[int, ...]:
+        return FAR_SIZES if self.flows else ()
+
+    def as_read(self, size: int) -> str:
+        return self.sample(size, "validation", 0).text if self.flows else super().as_read(size)
 
     def places(self, size: int) -> int:
         if self.longest is not None:
@@ -241,6 +249,17 @@ class Pattern(Task):
             deterministic[later_firsts] = True
             scored[later_firsts] -= 1
         return Joined("".join(s.text for s in sequences), tokens, deterministic, scored)
+
+    def in_a_row(self, n_values: range, sequences: int, split: str, index: int = 0) -> Joined:
+        """Stream number `index` of a split: sequences one after the other, their n drawn from
+        `n_values`, all as likely. It is the same one always and everywhere."""
+        self.check_split(split)
+        self.check_size(n_values[-1])
+        name = (self.name, "in a row", split, sequences, index)
+        draw = Draw(draw_key(*name))
+        sizes = [n_values[draw.below(len(n_values))] for _ in range(sequences)]
+        keys = [draw_key(*name, number) for number in range(sequences)]
+        return self.join(self.sequence(n, Draw(key)) for n, key in zip(sizes, keys, strict=True))
 
     def parse(self, text: str) -> list[Sequence]:
         """The sequences that a text is made of.

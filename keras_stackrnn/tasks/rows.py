@@ -44,9 +44,14 @@ class Rows(NamedTuple):
 
     def distinct(self) -> "Rows":
         """Each different row once, in the order of their first appearance."""
+        return self.counted()[0]
+
+    def counted(self) -> "tuple[Rows, np.ndarray]":
+        """`distinct()`, and how often each of these rows is there."""
         columns = np.concatenate([self.tokens, self.targets, self.lengths[:, None]], axis=1)
-        _, first = np.unique(columns, axis=0, return_index=True)
-        return self.take(np.sort(first))
+        _, first, times = np.unique(columns, axis=0, return_index=True, return_counts=True)
+        order = np.argsort(first)
+        return self.take(first[order]), times[order]
 
 
 def stacked(parts: Sequence[Rows]) -> Rows:

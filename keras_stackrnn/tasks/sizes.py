@@ -4,3 +4,5 @@
 LARGEST_TRAINING_N = 19
 FIRST_TEST_N = LARGEST_TRAINING_N + 1
 LARGEST_TEST_N = 60
+# Longer by far, for rounded actions alone.
+FAR_SIZES = (200, 1000)

@@ -15,6 +15,9 @@ from keras_stackrnn.tasks.draws import draw_key, scale
 from keras_stackrnn.tasks.rows import Rows
 from keras_stackrnn.tasks.symbols import Symbols
 
+# A symbol that gets more than this probability is one that a model takes for possible.
+THRESHOLD = 0.005
+
 
 class Lesson(NamedTuple):
     """Sequences of sizes up to `largest` and with the task's limit, if it has one."""
@@ -38,6 +41,7 @@ class Task(abc.ABC):
             answer is asked; their token ids follow those of `inputs`.
         train_sizes: The sizes to learn from and to validate on.
         test_sizes: The sizes of the test.
+        far_sizes: Further sizes that are tested with rounded actions.
         size_means: What the size counts, in a few words.
         flows: Whether sequences follow one another without the memory being emptied.
         scores: Names of what is reported for each size (`evaluation.py`), the one that counts
@@ -52,6 +56,7 @@ class Task(abc.ABC):
     test_sequences: ClassVar[int] = 200
     # What else than the size can be held small, so that easy sequences can be learned first.
     limit_means: str | None = None
+    far_sizes: tuple[int, ...] = ()
     _refuses_the_test = False
 
     name: str
@@ -62,6 +67,11 @@ class Task(abc.ABC):
     size_means: str
     flows: bool
     example: str
+
+    @property
+    def several_valid(self) -> bool:
+        """Whether `valid_next` says which answers may come."""
+        return "valid next symbols" in self.scores
 
     @property
     def symbols(self) -> int:
@@ -98,6 +108,16 @@ class Task(abc.ABC):
     @abc.abstractmethod
     def lines(self, rows: Rows) -> list[str]:
         """Each row in a line, as people read it, in the way of `example`."""
+
+    def as_read(self, size: int) -> str:
+        """What a model reads of a sequence that is not the test's, as a person writes it. The
+        sequence has that size or, where there is none, the next one that there is."""
+        for n in range(size, self.train_sizes[-1] + 1):
+            rows = self.samples("validation", n, 1)
+            if len(rows.lengths):
+                tokens = rows.tokens[0, : rows.lengths[0]]
+                return self.inputs.decode(tokens[tokens < len(self.inputs)])
+        raise ValueError(f"Task {self.name!r} has no sequence of size {size} or more to show.")
 
     def draw_sizes(self, numbers: np.ndarray, largest: np.ndarray | int) -> np.ndarray:
         """A size up to `largest` for each random number (uint64 of any shape), all as likely."""

@@ -31,16 +31,25 @@ def uncentred(weights: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     one. See `population_state.weight_shapes`.
     """
 
-    def middle(name):
-        return _MIDDLE * tf.reduce_sum(weights[name], axis=-1, keepdims=True)
+    return _moved(weights, -_MIDDLE)
 
-    of_hidden = middle("memory_kernel")
+
+def centred(weights: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    """The inverse: what an optimizer sees of a network's weights."""
+    return _moved(weights, _MIDDLE)
+
+
+def _moved(weights, share):
+    def part(name):
+        return share * tf.reduce_sum(weights[name], axis=-1, keepdims=True)
+
+    of_hidden = part("memory_kernel")
     if "recurrent_kernel" in weights:
-        of_hidden += middle("recurrent_kernel")
+        of_hidden += part("recurrent_kernel")
     return weights | {
-        "kernel": weights["kernel"] - tf.linalg.matrix_transpose(of_hidden),
-        "control_bias": weights["control_bias"] - middle("control_kernel"),
-        "output_bias": weights["output_bias"] - middle("output_kernel"),
+        "kernel": weights["kernel"] + tf.linalg.matrix_transpose(of_hidden),
+        "control_bias": weights["control_bias"] + part("control_kernel"),
+        "output_bias": weights["output_bias"] + part("output_kernel"),
     }
 
 

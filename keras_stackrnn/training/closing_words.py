@@ -7,24 +7,70 @@ from pathlib import Path
 from keras_stackrnn.training.config import TrainingConfig
 from keras_stackrnn.training.configs import AnyConfig
 from keras_stackrnn.training.language_config import LanguageModelConfig
-from keras_stackrnn.training.run_folder import CONFIG, EVALUATION, EVENTS, METRICS, MODEL, SERVING
+from keras_stackrnn.training.run_folder import (
+    CONFIG,
+    EVALUATION,
+    EVENTS,
+    METRICS,
+    MODEL,
+    SERVING,
+    served_name,
+)
 from keras_stackrnn.training.wording import clock, number
 
 _N_A_LINE = 15
+# More n than these are put together in groups.
+_MOST_N = 75
+
+_MEANINGS = {
+    "sequences": "Sequences all right",
+    "symbols": "Symbols right",
+    "valid next symbols": "Places where exactly the symbols that may come are held possible",
+}
 
 
-def of_pattern(config: TrainingConfig, evaluation: dict, *pictures: str) -> str:
-    """The accuracy by n, and how the restarts ended."""
+def of_search(config: TrainingConfig, evaluation: dict, *pictures: str) -> str:
+    """The scores by n, and how the restarts ended."""
     ways = {way: evaluation[way] for way in ("soft", "rounded") if evaluation[way]}
-    lines = ["Sequences all right, in percent:", *_table(ways)]
+    score = evaluation["score"]
+    meaning = meaning_of(score)
+    threshold = evaluation["soft"].get("threshold")
+    if threshold is not None:
+        meaning += f" (with a probability above {threshold:.1%})"
+    lines = [f"{meaning}, in percent:", *_table(ways)]
     for way, found in ways.items():
-        lines.append(f"{way}: every sequence right at {found['percent_n_correct']:.1f}% of the n")
+        tested = f" ({found['sequences']} sequences each)" if "sequences" in found else ""
+        right = "sequence" if score == "sequences" else score.removesuffix("s")
+        lines.append(
+            f"{way}: every {right} right at {found['percent_n_correct']:.1f}% of the n{tested}"
+        )
+        if score != "sequences":
+            lines[-1] += f", {found['mean']:.1f}% on the mean of them"
+        for name, per_n in found.get("further", {}).items():
+            mean = sum(per_n.values()) / len(per_n)
+            if name == "cross-entropy":
+                lines[-1] += f"; {mean:.4f} nats a symbol above the best that is possible"
+            elif name == "sequences":
+                lines[-1] += f"; {mean:.1%} of the sequences all right"
         if found.get("beyond"):
             far = ", ".join(f"n = {n}: {share:.1%}" for n, share in found["beyond"].items())
             lines[-1] += f"; {far}"
+    lines += [_in_a_row(*each) for each in (evaluation.get("in_a_row") or {}).items()]
     solved = sum(restart["outcome"] == "solved" for restart in evaluation["restarts"])
     restarts = f"{solved} of {len(evaluation['restarts'])} restarts solved it on validation; "
     return "\n".join([*lines, restarts + _effort(evaluation), *_further(config, pictures)])
+
+
+def _in_a_row(way: str, found: dict) -> str:
+    words = f"{way}, in a row without emptying the memory: {found['right']} of "
+    words += f"{found['sequences']} sequences right"
+    first = found["first_fault"]
+    return words if first is None else f"{words}, the first fault in number {first}"
+
+
+def meaning_of(score: str) -> str:
+    """What a score is the share of, in words."""
+    return _MEANINGS[score]
 
 
 def of_language(config: LanguageModelConfig, evaluation: dict, *pictures: str) -> str:
@@ -41,9 +87,10 @@ def of_language(config: LanguageModelConfig, evaluation: dict, *pictures: str) -
 
 def next_command(config: AnyConfig) -> str:
     """The command that serves what was learned."""
-    models = Path(config.output_dir) / SERVING / config.task
+    name = served_name(config.task)
+    models = Path(config.output_dir) / SERVING / name
     server = ["python", "-m", "keras_stackrnn.serving.server"]
-    return shlex.join([*server, f"--model_name={config.task}", f"--model_base_path={models}"])
+    return shlex.join([*server, f"--model_name={name}", f"--model_base_path={models}"])
 
 
 def _effort(evaluation: dict) -> str:
@@ -60,13 +107,22 @@ def _further(config: AnyConfig, pictures: tuple[str, ...]) -> list[str]:
 
 
 def _table(ways: dict[str, dict]) -> list[str]:
+    every_n = list(dict.fromkeys(n for found in ways.values() for n in found["per_n"]))
+    size = math.ceil(len(every_n) / _MOST_N)
+    groups = [every_n[start : start + size] for start in range(0, len(every_n), size)]
+    heads = [str(group[0]) if size == 1 else f"{group[0]}-" for group in groups]
+    width = max(5, *(len(head) + 2 for head in heads))
     lines = []
-    n_values = list(ways["soft"]["per_n"])
-    for start in range(0, len(n_values), _N_A_LINE):
-        some = n_values[start : start + _N_A_LINE]
-        lines.append(f"{'n':>8}" + "".join(f"{n:>5}" for n in some))
+    for start in range(0, len(groups), _N_A_LINE):
+        some = slice(start, start + _N_A_LINE)
+        lines.append(f"{'n':>8}" + "".join(f"{head:>{width}}" for head in heads[some]))
         for way, found in ways.items():
-            shares = (found["per_n"][n] for n in some)
-            # Rounded down, so that 100 always means all of them.
-            lines.append(f"{way:>8}" + "".join(f"{math.floor(100 * s):>5}" for s in shares))
+            shares = (_share(found["per_n"], group) for group in groups[some])
+            lines.append(f"{way:>8}" + "".join(f"{share:>{width}}" for share in shares))
     return lines
+
+
+def _share(per_n: dict[int, float], group: list[int]) -> str:
+    """The mean of some n in percent, rounded down, so that 100 always means all of them."""
+    known = [per_n[n] for n in group if n in per_n]
+    return str(math.floor(100 * math.fsum(known) / len(known))) if known else "-"

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from absl import flags, logging
 
+from keras_stackrnn.training import choices as what_there_is
 from keras_stackrnn.training.checks import kind_of
 from keras_stackrnn.training.config import TrainingConfig
 from keras_stackrnn.training.configs import config_class
@@ -34,6 +35,7 @@ HELP = {
     "What learns, and what": ("task", "model", "recipe", "units", "memories", "controller"),
     "Text": ("level", "train_file", "validation_file", "test_file", "manual_dir"),
     "How long": ("restarts", "updates", "epochs", "minutes", "seed"),
+    "How restarts differ": ("vary", "listening", "begin_with"),
     "Where": ("output_dir", "resume", "overwrite", "log", "quiet"),
 }
 
@@ -85,6 +87,11 @@ def define_flags(values: flags.FlagValues) -> None:
     )
 
 
+def choices() -> str:
+    """What `--help` lists after the flags."""
+    return what_there_is.listed()
+
+
 def _fields() -> dict[str, dataclasses.Field]:
     """The values of both kinds of configuration; where both have one, the help is for both."""
     fields = {field.name: field for field in dataclasses.fields(LanguageModelConfig)}
@@ -103,7 +110,9 @@ def config_from_flags(values: flags.FlagValues) -> TrainingConfig | LanguageMode
     if values.resume and values.overwrite:
         raise ValueError("--resume goes on with a run and --overwrite replaces it, got both.")
     if "task" not in given and not (values.resume and "output_dir" in given):
-        raise ValueError("--task is missing: give the name of a pattern, as in --task=anbn.")
+        raise ValueError(
+            "--task is missing: give the name of one, as in --task=anbn; --help lists them."
+        )
     if not values.resume:
         return config_class(given["task"]).from_recipe(**given)
     given.setdefault("output_dir", f"runs/{given.get('task')}")

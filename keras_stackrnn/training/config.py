@@ -3,7 +3,7 @@
 import dataclasses
 from typing import ClassVar
 
-from keras_stackrnn import patterns, tasks
+from keras_stackrnn import tasks
 from keras_stackrnn.models import has_memory
 from keras_stackrnn.training import recipes
 from keras_stackrnn.training.architecture import Architecture
@@ -22,6 +22,7 @@ class TrainingConfig(Config):
     """
 
     RECIPES: ClassVar = recipes.RECIPES
+    LATER: ClassVar = {**Config.LATER, **recipes.NOTHING_VARIES, "sequences_in_a_row": 0}
 
     # What learns.
     use_recurrent_kernel: bool = value(
@@ -31,7 +32,7 @@ class TrainingConfig(Config):
 
     # What it reads.
     max_n: int = value(
-        f"Largest n to train and validate on; from {patterns.FIRST_TEST_N} up is for tests."
+        "Largest n, the size, to train and validate on; the task says which are for tests."
     )
     episode: int = value(
         "Windows of a lane that follow one another before it begins anew, empty.", above=0
@@ -46,6 +47,11 @@ class TrainingConfig(Config):
     )
     exam_confidence: float = value(
         "How sure a restart has to be of every symbol of its exam.", least=0, most=1
+    )
+    sequences_in_a_row: int = value(
+        "Further validation sequences one after the other, the memory not emptied between them, "
+        "that a restart has to be right on at the end of its life; 0 for none.",
+        least=0,
     )
 
     # How it searches.
@@ -62,6 +68,33 @@ class TrainingConfig(Config):
     )
     inherit_every: int | None = value(
         "Updates after which restarts that lag go on from the weights of those that lead.", above=0
+    )
+    heirs_behind: int = value(
+        "Lessons by which a restart has to lag behind the one that it goes on from; 0 for any lag, "
+        "in accuracy too.",
+        least=0,
+    )
+    done_when_sure: float | None = value(
+        "Probability of every symbol of the validation with which a restart is done early.",
+        above=0,
+        most=1,
+    )
+    vary: float = value(
+        "Factor by which a restart's learning rate, noise and initial weights may be larger or "
+        "smaller; each draws its own.",
+        least=1,
+    )
+    listening: float = value(
+        "Share of the restarts in which each hidden unit listens to one symbol at first.",
+        least=0,
+        most=1,
+    )
+    noise_growth: float = value(
+        "Factor for the noise at each update while the newest lesson goes well; else it shrinks.",
+        least=1,
+    )
+    begin_with: str | None = value(
+        "Folder of a run, or a .keras file, whose solution all restarts begin with."
     )
     cooling: float = value(
         "Share of a restart's life, at its end, in which the rate falls.", above=0, most=1

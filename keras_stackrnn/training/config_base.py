@@ -10,8 +10,8 @@ from keras_stackrnn.training.architecture import Architecture
 from keras_stackrnn.training.checks import check_choice, check_range, check_type
 
 OPTIMIZERS = ("adam", "sgd")
-# What configurations did not have from the first, and what runs without it did.
-_LATER = {"element_size": 1, "controller": "simple"}
+# What models without a memory have nothing of.
+_OF_MEMORIES = {"element_size": 1, "controller": "simple"}
 
 
 def value(help: str, *, flag: str | None = None, choices: tuple[str, ...] = (), **bounds):
@@ -38,9 +38,10 @@ class Config:
     CAN_SHARE: ClassVar[bool] = False
     # They say where a run is kept and when it stops, not what it computes.
     FREE_ON_RESUME: ClassVar = ("output_dir", "minutes", "checkpoint_seconds")
+    # What configurations did not have from the first, and what runs without it did.
+    LATER: ClassVar[dict] = _OF_MEMORIES
     # The first is the default.
     RECIPES: ClassVar[tuple[str, ...]] = ()
-    LATER: ClassVar[dict] = _LATER
 
     # What is learned, by what.
     task: str = value("What to learn: the name of a pattern, penn_treebank, or text.")
@@ -158,7 +159,7 @@ class Config:
                     f"capacity must be at least read_depth, {self.read_depth}, got {self.capacity}."
                 )
             return
-        for name, usual in _LATER.items():
+        for name, usual in _OF_MEMORIES.items():
             if (value := getattr(self, name)) != usual:
                 raise ValueError(
                     f"model={self.model!r} has no memory to act on, got {name}={value}; "

@@ -1,11 +1,11 @@
-"""From a replica of a population to a Keras model."""
+"""From a replica of a population to a Keras model, and back."""
 
 import numpy as np
 
 from keras_stackrnn.models import SequenceModel
 from keras_stackrnn.task_models import of_form
 from keras_stackrnn.training.architecture import Architecture
-from keras_stackrnn.training.centring import uncentred
+from keras_stackrnn.training.centring import centred, uncentred
 
 
 def to_keras(architecture: Architecture, weights, task, rounding: bool = False) -> SequenceModel:
@@ -40,3 +40,30 @@ def to_keras(architecture: Architecture, weights, task, rounding: bool = False) 
         cell.value_bias.assign(write[0])
         model.output_layer.bias.assign(weights["output_bias"][0])
     return model
+
+
+def from_keras(architecture: Architecture, model: SequenceModel) -> dict[str, np.ndarray]:
+    """The inverse of `to_keras`: a model's weights as those of a replica."""
+    cell = model.recurrent[0].cell
+
+    def relative(actions, value):
+        # The last action's logits are what the others are relative to.
+        parts = np.split(actions, len(cell.actions), axis=-1)
+        first = [part - parts[-1] for part in parts[:-1]]
+        return np.concatenate([*first, value], axis=-1).T
+
+    weights = {
+        "kernel": cell.kernel.numpy(),
+        "memory_kernel": cell.memory_kernel.numpy().T,
+        "control_kernel": relative(cell.action_kernel.numpy(), cell.value_kernel.numpy()),
+        "output_kernel": model.output_layer.kernel.numpy().T,
+    }
+    if architecture.use_recurrent_kernel:
+        weights["recurrent_kernel"] = cell.recurrent_kernel.numpy().T
+    if architecture.use_bias:
+        biases = relative(cell.action_bias.numpy()[None], cell.value_bias.numpy()[None])
+        weights["control_bias"] = biases
+        weights["output_bias"] = model.output_layer.bias.numpy()[:, None]
+        weights["kernel"] = weights["kernel"] + cell.bias.numpy()
+        weights = centred(weights)
+    return {name: np.asarray(weight, np.float32) for name, weight in weights.items()}

@@ -5,8 +5,10 @@ generalisation and the test's own sequences (`Task.for_search`), so that the tes
 anything, by no mistake.
 """
 
+import numpy as np
+
 from keras_stackrnn import tasks
-from keras_stackrnn.tasks.rows import Rows, stacked
+from keras_stackrnn.tasks.rows import Rows, mask, padded, stacked
 from keras_stackrnn.training.packed import PackedStream
 from keras_stackrnn.training.streams import Stream
 
@@ -60,6 +62,25 @@ class TrainingData:
         """The same of so many further sequences for each size."""
         first = self._validation_sequences
         return self._rows(range(first, first + sequences))
+
+    def in_a_row(self, sequences: int, streams: int) -> Rows:
+        """So many streams of so many sequences, each a row, the memory not being emptied."""
+        joined = [
+            self.task.in_a_row(self._sizes, sequences, "validation", index)
+            for index in range(streams)
+        ]
+        lengths = np.array([len(each.tokens) - 1 for each in joined])
+
+        def rows(columns):
+            return padded(np.concatenate(list(columns)), lengths)
+
+        return Rows(
+            rows(each.tokens[:-1] for each in joined),
+            rows(each.tokens[1:] for each in joined),
+            mask(lengths),
+            rows(each.deterministic[1:] for each in joined),
+            lengths,
+        )
 
     @property
     def _sizes(self) -> range:

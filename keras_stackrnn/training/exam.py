@@ -49,21 +49,21 @@ class Exam:
         validate: The `validate` of the population's `Trainer`.
         rows: Sequences, the longest last.
         least_confidence: How sure a replica has to be of every symbol.
+        valid: Which symbols may come after those of the rows, where several may.
 
     Attributes:
         size: The number of sequences.
     """
 
-    def __init__(self, validate, rows: Rows, least_confidence: float):
+    def __init__(
+        self, validate, rows: Rows, least_confidence: float, valid: np.ndarray | None = None
+    ):
         self._validate = validate
         self._least_confidence = least_confidence
         # Rows of zeros, which score nothing, make all calls of one size: that is one program.
-        self.size, length = rows.tokens.shape
-        filled = [
-            np.pad(array, ((-self.size % _ROWS_A_CALL, 0), (0, 0)))
-            for array in (rows.tokens, rows.targets, rows.scored)
-        ]
-        calls = [tf.constant(array.reshape(-1, _ROWS_A_CALL, length)) for array in filled]
+        self.size = len(rows.tokens)
+        arrays = (rows.tokens, rows.targets, rows.scored, *([] if valid is None else [valid]))
+        calls = [tf.constant(_in_calls(array)) for array in arrays]
         self._calls = list(zip(*calls, strict=True))
         self._longest = min(self.size, _ROWS_A_CALL)
 
@@ -92,6 +92,11 @@ class Exam:
 
     def _both_ways(self, weights, rows) -> list:
         return [self._validate(weights, *rows, rounding=rounding) for rounding in (False, True)]
+
+
+def _in_calls(array: np.ndarray) -> np.ndarray:
+    filled = np.pad(array, [(-len(array) % _ROWS_A_CALL, 0)] + [(0, 0)] * (array.ndim - 1))
+    return filled.reshape(-1, _ROWS_A_CALL, *array.shape[1:])
 
 
 def _changed(weights, change: float, draw: int) -> dict[str, tf.Tensor]:

@@ -4,7 +4,7 @@ Where sequences do not flow into one another, a window holds as many as fit one 
 from its first place on; what is left over at its end asks nothing.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,21 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _NO_LIMIT = 2**31 - 1
+
+
+class WindowsOfLanguages(NamedTuple):
+    """`Windows` of a language in which several symbols may come.
+
+    Attributes:
+        valid: bool [count, lanes, window, answers], which may; the others are as in `Windows`.
+    """
+
+    tokens: np.ndarray
+    targets: np.ndarray
+    deterministic: np.ndarray
+    resets: np.ndarray
+    asked: np.ndarray
+    valid: np.ndarray
 
 
 class PackedStream:
@@ -74,7 +89,7 @@ class PackedStream:
     def begin_sequences(self) -> None:
         """Nothing: every window begins with a sequence."""
 
-    def next_windows(self, count: int = 1) -> Windows:
+    def next_windows(self, count: int = 1) -> "Windows | WindowsOfLanguages":
         """The next `count` windows of every lane."""
         if count < 1:
             raise ValueError(f"There are 1 or more windows to ask for, got {count}.")
@@ -98,14 +113,16 @@ class PackedStream:
         at = (lane * places + first)[:, None] + np.arange(rows.tokens.shape[1])
 
         def laid_out(values):
-            flat = np.zeros(self.lanes * places, values.dtype)
+            flat = np.zeros((self.lanes * places, *values.shape[2:]), values.dtype)
             flat[at[inside]] = values[inside]
             return self._cut(flat)
 
         resets = np.zeros(self.lanes * places, bool)
         resets[at[:, 0]] = True
         arrays = (rows.tokens, rows.targets, rows.scored)
-        return Windows(*map(laid_out, arrays), self._cut(resets), laid_out(rows.asked))
+        windows = Windows(*map(laid_out, arrays), self._cut(resets), laid_out(rows.asked))
+        valid = self.task.valid_next(rows)
+        return windows if valid is None else WindowsOfLanguages(*windows, laid_out(valid))
 
     def as_dataset(self) -> "tf.data.Dataset":
         """This stream as an endless `tf.data.Dataset`: one window of every lane an element.
@@ -164,6 +181,6 @@ class PackedStream:
         return starts, starts + lengths
 
     def _cut(self, flat):
-        """[lanes * count * window] to [count, lanes, window]."""
-        cut = flat.reshape(self.lanes, -1, self.window)
-        return np.ascontiguousarray(cut.transpose(1, 0, 2))
+        """[lanes * count * window] to [count, lanes, window]; further axes stay."""
+        cut = flat.reshape(self.lanes, -1, self.window, *flat.shape[1:])
+        return np.ascontiguousarray(np.swapaxes(cut, 0, 1))

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from keras_stackrnn import patterns, trace
-from keras_stackrnn.models import NextSymbolModel
+from keras_stackrnn import tasks, trace
+from keras_stackrnn.models import SequenceModel
 from keras_stackrnn.trace import figures
 from keras_stackrnn.training import learning_curve
 from keras_stackrnn.training.config import TrainingConfig
@@ -13,21 +13,22 @@ from keras_stackrnn.training.run_folder import CURVE, PLOT, TRACE
 
 
 def draw_accuracy(folder: Path, config: TrainingConfig, evaluation: dict) -> None:
-    """The accuracy by n, soft and rounded."""
-    smallest = patterns.get(config.task).smallest_n
+    """The score by n, soft and rounded."""
+    smallest = tasks.get(config.task).train_sizes[0]
     shares = {way: evaluation[way]["per_n"] for way in ("soft", "rounded") if evaluation[way]}
     title = f"{config.task}, {config.model}"
-    picture = figures.accuracy_by_n(shares, title, (smallest, config.max_n))
+    trained_on = (smallest, config.max_n)
+    picture = figures.accuracy_by_n(shares, title, trained_on, evaluation["score"])
     write_aside(folder / PLOT, lambda aside: figures.save(picture, aside))
 
 
-def traced(model: NextSymbolModel, text: str) -> bytes:
+def traced(model: SequenceModel, text: str) -> bytes:
     """A picture, as PNG, of what the memories do while they read a text."""
     # All of them, so that a row stays in its place while the algorithm forms.
     return figures.to_png(figures.action_map(trace(model, text), fold=False))
 
 
-def draw_trace(folder: Path, model: NextSymbolModel, text: str) -> None:
+def draw_trace(folder: Path, model: SequenceModel, text: str) -> None:
     """What the memories do while they read a text, to be looked at afterwards."""
     write_aside(folder / TRACE, lambda aside: trace(model, text).plot(aside))
 

@@ -8,8 +8,10 @@ Sizes in the comments: R replicas, B lanes, T symbols of a window, V symbols of 
 """
 
 import functools
+import math
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from keras_stackrnn import controllers
@@ -17,6 +19,7 @@ from keras_stackrnn.kernels.lanes import steps_first
 from keras_stackrnn.kernels.replica_groups import replica_groups
 from keras_stackrnn.kernels.scan import Scan, Steps, scan
 from keras_stackrnn.memories.soft import EMPTY
+from keras_stackrnn.tasks.task import THRESHOLD
 from keras_stackrnn.training.architecture import Architecture
 from keras_stackrnn.training.centring import uncentred
 from keras_stackrnn.training.optimizers import OPTIMIZERS, clipped
@@ -29,7 +32,8 @@ class PopulationScores(NamedTuple):
         right: Number of sequences with all their deterministic symbols right. (XLA's mean of so
             many ones is not always 1.)
         entropy: Mean entropy of the deterministic symbols, in nats.
-        confidence: The smallest probability that a deterministic symbol got.
+        confidence: The smallest probability that a deterministic symbol got; where several may
+            come, that these got together.
     """
 
     right: tf.Tensor
@@ -90,11 +94,10 @@ class Trainer:
         optimizer: `"adam"` or `"sgd"`.
         clip_norm: The norm that a replica's gradient is cut to, or `None`.
         clip_value: The size that every number of a gradient is cut to, or `None`.
-        noise: Standard deviation of the Gaussian noise on the logits of actions and values while
-            training. It drives actions to 0 and 1, where rounding them changes nothing.
         only_deterministic: Whether the loss is that of the deterministic symbols alone.
         flows: Whether the windows of an episode continue one another; else each window begins with
             an empty memory, as do the sequences in it.
+        several_valid: Whether windows say which symbols may come (`WindowsOfLanguages`).
     """
 
     def __init__(
@@ -104,22 +107,22 @@ class Trainer:
         optimizer: str,
         clip_norm: float | None,
         clip_value: float | None,
-        noise: float,
         only_deterministic: bool,
         flows: bool = True,
+        several_valid: bool = False,
     ):
         self.architecture = architecture
         self.step = OPTIMIZERS[optimizer]
         self.clip_norm = clip_norm
         self.clip_value = clip_value
-        self.noise = noise
         self.only_deterministic = only_deterministic
         self.flows = flows
-        read = replica_groups(self._read_group, axes=(0, 1, 2, 1, 1, 1, 1, 1))
+        axes = (0, 1, 2, 1, 1, 1, 1, 1, *([1] if several_valid else []))
+        read = replica_groups(self._read_group, axes)
         self._read = tf.function(functools.partial(self._with_noise, read), autograph=False)
         self.validate = tf.function(self._validate, autograph=False, jit_compile=True)
 
-    def read_episode(self, state, learning_rates, seeds, *windows):
+    def read_episode(self, state, learning_rates, noise, seeds, *windows):
         """Takes all replicas through windows that follow one another, an update for each.
 
         All windows are one call: no group of replicas waits for the others after each of them.
@@ -127,25 +130,29 @@ class Trainer:
         Args:
             state: A `State`. Memories are not in it: they are empty before the first window.
             learning_rates: `[W, R]`, for W windows.
+            noise: `[R]`, the standard deviation of the Gaussian noise on the logits of actions and
+                values. It drives actions to 0 and 1, where rounding them changes nothing.
             seeds: `[W, 2]`, those of the noise.
-            *windows: The fields of `Windows`, `[W, R, B, T]`.
+            *windows: The fields of `Windows`, `[W, R, B, T]`, or `WindowsOfLanguages`.
 
         Returns:
             The new state, and the share of the deterministic symbols that each replica got right
             in spite of the noise, `[R, W]`.
         """
-        return self._read(state, learning_rates, seeds, *windows)
+        return self._read(state, learning_rates, noise, seeds, *windows)
 
-    def _with_noise(self, read, state, learning_rates, seeds, tokens, *symbols):
+    def _with_noise(self, read, state, learning_rates, sizes, seeds, tokens, *symbols):
         windows, replicas, lanes, steps = tokens.shape
         shape = [steps, replicas, self.architecture.controls, lanes]
         # XLA's program for it would take longer than all the rest of the update.
         noise = [tf.random.stateless_normal(shape, seeds[i]) for i in range(windows)]
-        return read(state, learning_rates, self.noise * tf.stack(noise), tokens, *symbols)
+        noise = sizes[:, None, None] * tf.stack(noise)
+        return read(state, learning_rates, noise, tokens, *symbols)
 
     def _read_group(self, state, *windows):
         """All that one group of replicas does, from what `_update` takes for each window."""
-        count, replicas, lanes, _ = windows[-1].shape
+        _, _, tokens, *_ = windows
+        count, replicas, lanes, _ = tokens.shape
 
         def step(i, state, carried, shares):
             now = (tensor[i] for tensor in windows)
@@ -166,7 +173,17 @@ class Trainer:
         return state, tf.transpose(shares.stack())
 
     def _update(
-        self, state, carried, learning_rates, noise, tokens, targets, scored, resets, asked
+        self,
+        state,
+        carried,
+        learning_rates,
+        noise,
+        tokens,
+        targets,
+        scored,
+        resets,
+        asked,
+        valid=None,
     ):
         """One window of every lane, `[R, B, T]`; `carried` are states and memories."""
         ways = {"last_memory": True} if self.flows else {"starts_empty": True, "resets": resets}
@@ -181,26 +198,33 @@ class Trainer:
             total = tf.reduce_sum(_mean(entropies, counted))
         gradients = clipped(tape.gradient(total, state.weights), self.clip_norm, self.clip_value)
         state = self.step(state, gradients, learning_rates)
-        right = tf.cast(_is_right(predicted, targets), tf.float32)
+        right = tf.cast(_is_right(predicted, targets, valid), tf.float32)
         return state, tuple(after) if self.flows else carried, _mean(right, scored)
 
     def _validate(
-        self, weights, tokens, targets, deterministic, rounding: bool
+        self, weights, tokens, targets, deterministic, valid=None, *, rounding: bool
     ) -> PopulationScores:
-        """Scores of sequences, `[rows, T]`, which every replica reads with an empty memory."""
+        """Scores of sequences, `[rows, T]`, which every replica reads with an empty memory; and
+        `valid`, `[rows, T, V]`, where several symbols may come."""
         replicas = weights["kernel"].shape[0]
         nothing = empty(self.architecture, replicas, tokens.shape[0])
         tokens, targets, deterministic = (
             tf.tile(array[None], [replicas, 1, 1]) for array in (tokens, targets, deterministic)
         )
         predicted, *_ = forward(self.architecture, weights, *nothing, tokens, rounding=rounding)
+        if valid is not None:
+            valid = tf.tile(valid[None], [replicas, 1, 1, 1])
         counted = _time_first(deterministic)
-        row_is_right = tf.reduce_all(_is_right(predicted, targets) | ~counted, axis=0)
+        row_is_right = tf.reduce_all(_is_right(predicted, targets, valid) | ~counted, axis=0)
         entropies = tf.where(counted, _entropies(predicted, targets), 0)
+        doubts = entropies
+        if valid is not None:
+            possible = tf.where(_symbols_third(valid), predicted, -np.inf)
+            doubts = tf.where(counted, -tf.reduce_logsumexp(possible, axis=2), 0)
         return PopulationScores(
             right=tf.reduce_sum(tf.cast(row_is_right, tf.int32), axis=1),
             entropy=_mean(entropies, tf.cast(counted, tf.float32)),
-            confidence=tf.exp(-tf.reduce_max(entropies, axis=[0, 2])),
+            confidence=tf.exp(-tf.reduce_max(doubts, axis=[0, 2])),
         )
 
 
@@ -210,7 +234,11 @@ def _entropies(predicted, targets):
     return -tf.reduce_sum(predicted * chosen, axis=2)
 
 
-def _is_right(predicted, targets):
+def _is_right(predicted, targets, valid=None):
+    """Whether the most probable symbol is the target; or where several may come, `[R, B, T, V]`,
+    whether exactly these are probable."""
+    if valid is not None:
+        return tf.reduce_all((predicted > math.log(THRESHOLD)) == _symbols_third(valid), axis=2)
     best = tf.argmax(predicted, axis=2, output_type=targets.dtype)
     return tf.equal(best, _time_first(targets))
 
@@ -218,6 +246,11 @@ def _is_right(predicted, targets):
 def _time_first(tensor):
     """`[R, B, T]` as `[T, R, B]`."""
     return tf.transpose(tensor, [2, 0, 1])
+
+
+def _symbols_third(tensor):
+    """`[R, B, T, V]` as `[T, R, V, B]`."""
+    return tf.transpose(tensor, [2, 0, 3, 1])
 
 
 def _mean(values, counted):

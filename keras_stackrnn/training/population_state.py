@@ -39,25 +39,39 @@ class State(NamedTuple):
     ages: tf.Tensor
 
 
-def initial_weights(architecture: Architecture, seed: int, scale: float) -> dict[str, tf.Tensor]:
-    """One replica's weights, normally distributed, and its biases, 0."""
+# What a hidden unit that listens to one symbol is given if it is read, and if another one is.
+_LISTENS = 3.0
+
+
+def initial_weights(
+    architecture: Architecture, seed: int, scale: float, listening: bool = False
+) -> dict[str, tf.Tensor]:
+    """One replica's weights, normally distributed, and its biases, 0.
+
+    With `listening`, each hidden unit is on for one symbol and off for all others, to begin with.
+    """
 
     def fresh(name, shape, number):
         if name.endswith("bias"):
             return tf.zeros(shape)
         return scale * tf.random.stateless_normal(shape, [seed, number])
 
-    return {
+    weights = {
         name: fresh(name, shape, i)
         for i, (name, shape) in enumerate(weight_shapes(architecture).items())
     }
+    if listening:
+        symbols, columns = weights["kernel"].shape
+        heard = tf.one_hot(tf.range(columns) % symbols, symbols, axis=0)
+        weights["kernel"] += _LISTENS * (2 * heard - 1)
+    return weights
 
 
-def new_state(architecture: Architecture, seeds: list[int], scale: float) -> State:
-    replicas = [initial_weights(architecture, seed, scale) for seed in seeds]
+def new_state(replicas: list[dict[str, tf.Tensor]]) -> State:
+    """The state with these weights, before anything was learned."""
     weights = {name: tf.stack([replica[name] for replica in replicas]) for name in replicas[0]}
     zeros = {name: tf.zeros_like(weight) for name, weight in weights.items()}
-    return State(weights, zeros, dict(zeros), tf.zeros([len(seeds)]))
+    return State(weights, zeros, dict(zeros), tf.zeros([len(replicas)]))
 
 
 def replace(state: State, replica: int, weights: dict[str, tf.Tensor]) -> State:

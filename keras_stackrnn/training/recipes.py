@@ -29,7 +29,18 @@ from keras_stackrnn.models import has_memory
 
 RECIPES = ("fast", "paper")
 
+# What a search may vary from restart to restart, and does not unless a recipe says so.
+NOTHING_VARIES = {
+    "heirs_behind": 0,
+    "done_when_sure": None,
+    "vary": 1.0,
+    "listening": 0.0,
+    "noise_growth": 1.0,
+    "begin_with": None,
+}
+
 _EVERY_TASK = {
+    **NOTHING_VARIES,
     "seed": 1,
     "minutes": None,
     "checkpoint_seconds": 10.0,
@@ -54,6 +65,7 @@ _EVERY_TASK = {
     "validation_sequences": 10,
     "exam_sequences": 0,
     "exam_confidence": 0.9,
+    "sequences_in_a_row": 0,
     "capacity": 64,
     "optimizer": "adam",
     "learning_rate": 0.03,
@@ -117,6 +129,19 @@ _BINARY_ADDITION = {
 _BINARY_ADDITION["list"] = {**_BINARY_ADDITION["stack"], **_LIST}
 
 _TASKS = {"memorize": _MEMORIZE, "binary_addition": _BINARY_ADDITION}
+
+# Answers and labels want few memories: each is read at every symbol, up to a thousand of them.
+_OF_CHOMSKY = {
+    "reverse_string": {"units": 20, "memories": 2},
+    "stack_manipulation": {"units": 30, "memories": 2},
+    "parity_check": {"units": 20, "memories": 3, "action_noise": 0.5},
+    "even_pairs": {"units": 24, "memories": 3},
+    "bucket_sort": {"units": 40, "memories": 5, "no_op": True},
+}
+_TASKS |= {
+    f"chomsky/{name}": {"stack": values, "list": {**values, **_LIST}}
+    for name, values in _OF_CHOMSKY.items()
+}
 
 # The baselines train one restart after the other, and none of them is given up.
 _BASELINE = {

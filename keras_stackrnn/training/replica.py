@@ -8,6 +8,10 @@ from keras_stackrnn.training.exam import UNGRADED, Grade
 
 # Windows that a lesson has to go well for: a single one can be luck.
 _WINDOWS_OF_MASTERY = 4
+# Share of the symbols of the newest lesson that are right while noise grows.
+_GOES_WELL = 0.975
+# Of the noise that a life begins with.
+_NOISE_WITHIN = (0.1, 20.0)
 # A lead in accuracy that counts within the same lesson.
 _FAR_AHEAD = 0.2
 
@@ -49,6 +53,9 @@ class Replica:
     seed: int
     heir_of: int | None = None  # the seed of the replica that it goes on from
     rate: float = 1.0  # of the usual learning rate
+    noise: float = 1.0  # of the usual noise on the logits
+    scale: float = 1.0  # of the usual initial weights
+    listening: bool = False  # whether each hidden unit listened to one symbol at first
     lesson: int = 0
     lately: list[float] = dataclasses.field(default_factory=list)  # shares of symbols right
     age: int = 0
@@ -56,6 +63,8 @@ class Replica:
     best: Scores = NEVER
     best_age: int = 0
     grade: Grade = UNGRADED
+    rounded_in_a_row: float = 0.0  # share of streams that are all right
+    soft_in_a_row: float = 0.0
     halvings: int = 0
     outcome: str = "alive"
 
@@ -64,15 +73,27 @@ class Replica:
         self.lately = [*self.lately, share][-_WINDOWS_OF_MASTERY:]
         return len(self.lately) == _WINDOWS_OF_MASTERY and np.mean(self.lately) >= mastery
 
+    def noise_follows(self, growth: float, updates: int) -> None:
+        """Makes the noise grow while the newest lesson goes well, and shrink while it does not."""
+        goes_well = bool(self.lately) and np.mean(self.lately) > _GOES_WELL
+        self.noise *= growth ** (updates if goes_well else -updates)
+        self.noise = float(np.clip(self.noise, *_NOISE_WITHIN))
+
     def rank(self) -> tuple:
-        """Higher is better: first the sequences that are right, then the exam, then how sure."""
+        """Higher is better: first the sequences that are right, then those in a row, then the exam,
+        then how sure."""
         accuracy, *further = self.best.rank()
-        return accuracy, *self.grade.rank(), *further
+        in_a_row = self.rounded_in_a_row, self.soft_in_a_row
+        return accuracy, *in_a_row, *self.grade.rank(), *further
 
     def progress(self) -> tuple:
         return self.lesson, *self.latest.rank()
 
-    def is_far_ahead_of(self, other: "Replica") -> bool:
+    def is_far_ahead_of(self, other: "Replica", lessons: int = 0) -> bool:
+        """Whether it leads by so many lessons; of 0, whether it leads by any, or in the same one by
+        far."""
+        if lessons:
+            return self.lesson >= other.lesson + lessons
         lead = self.latest.rank()[0] - other.latest.rank()[0]
         return self.lesson > other.lesson or lead > _FAR_AHEAD
 

@@ -23,13 +23,13 @@ from keras_stackrnn.training.language_config import LanguageModelConfig
 from keras_stackrnn.training.language_task import LanguageTask, text_of
 from keras_stackrnn.training.logs import LOGS
 from keras_stackrnn.training.metrics import Metrics
-from keras_stackrnn.training.pattern_task import PatternTask
 from keras_stackrnn.training.run_task import RunTask
+from keras_stackrnn.training.search_task import SearchTask
 from keras_stackrnn.training.workers import place
 from keras_stackrnn.training.workers.launcher import launch
 
 TASKS: dict[type, type[RunTask]] = {
-    TrainingConfig: PatternTask,
+    TrainingConfig: SearchTask,
     LanguageModelConfig: LanguageTask,
 }
 
@@ -189,7 +189,7 @@ class Run:
         }
         run_folder.write_evaluation(folder, evaluation)
         task.draw(folder, model, evaluation)
-        export(model, folder / run_folder.SERVING / config.task)
+        export(model, folder / run_folder.SERVING / run_folder.served_name(config.task))
         clear_partial(folder, run_folder.OF_A_RUN)
         self._progress.conclude(task.closing_words(evaluation), evaluation)
         return Result(model, evaluation, config, folder)

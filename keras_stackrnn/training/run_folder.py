@@ -115,6 +115,11 @@ def read_config(folder: Path) -> AnyConfig:
         raise RunError(f"{path} is not a configuration that can go on: {error}") from None
 
 
+def served_name(task: str) -> str:
+    """What a task's model is called where it is served: a `/` would be part of an address there."""
+    return task.replace("/", "-")
+
+
 def save_model(folder: Path, model: keras.Model) -> None:
     # Keras wants the file's ending, which the name aside keeps.
     write_aside(folder / MODEL, model.save)

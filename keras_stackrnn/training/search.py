@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.training import population, population_state
+from keras_stackrnn.training.beginnings import weights_to_begin_with
 from keras_stackrnn.training.conversion import to_keras
 from keras_stackrnn.training.exam import UNGRADED, Exam
 from keras_stackrnn.training.replica import Replica, Scores
@@ -24,6 +25,8 @@ from keras_stackrnn.training.search_status import SearchStatus
 
 # So many of the replicas have heirs in the places of as many others.
 _LEADING_SHARE = 0.2
+# Streams of sequences that a restart has to be right on.
+_STREAMS = 8
 # Standard deviation of the logarithm of an heir's learning rate around that of whom it follows.
 _RATE_SPREAD = 0.4
 
@@ -48,23 +51,31 @@ class Search:
             optimizer=config.optimizer,
             clip_norm=config.clip_norm,
             clip_value=config.clip_value,
-            noise=config.action_noise,
             only_deterministic=config.only_deterministic,
             flows=data.task.flows,
+            several_valid=data.task.several_valid,
         )
         self._stream = data.stream(config.population * config.lanes, config.window, config.seed)
-        self._validation = _symbols_of(data.validation())
+        self._validation = self._arrays_of(data.validation())
         self._exam = None
         if config.exam_sequences:
             rows = data.exam(config.exam_sequences)
-            self._exam = Exam(self._trainer.validate, rows, config.exam_confidence)
+            valid = self._task.valid_next(rows)
+            self._exam = Exam(self._trainer.validate, rows, config.exam_confidence, valid)
+        self._in_a_row = None
+        if config.sequences_in_a_row:
+            rows = data.in_a_row(config.sequences_in_a_row, _STREAMS)
+            self._in_a_row = self._arrays_of(rows)
+        self._first_weights = None
+        if config.begin_with is not None:
+            self._first_weights = weights_to_begin_with(
+                config.begin_with, self._architecture, self._task
+            )
         self._replicas = [self._new_replica(i) for i in range(config.population)]
         self._ended: list[Replica] = []
         self._updates = 0
         self._state = population_state.new_state(
-            self._architecture,
-            [replica.seed for replica in self._replicas],
-            config.initial_scale,
+            [self._initial_weights(replica) for replica in self._replicas]
         )
         # The weights that `Replica.best` belongs to, and those of the best one that has ended.
         self._best_weights = {name: w.numpy() for name, w in self._state.weights.items()}
@@ -122,6 +133,10 @@ class Search:
                 "seed": replica.seed,
                 "heir_of": replica.heir_of,
                 "updates": replica.age,
+                "learning_rate": self.config.learning_rate * replica.rate,
+                "action_noise": self.config.action_noise * replica.noise,
+                "initial_scale": self.config.initial_scale * replica.scale,
+                "listening": replica.listening,
                 "outcome": replica.outcome,
                 **dataclasses.asdict(replica.best),
                 "exam": None if replica.grade == UNGRADED else dataclasses.asdict(replica.grade),
@@ -169,8 +184,24 @@ class Search:
         self._champion = Replica.from_json(meta["champion"])
 
     def _new_replica(self, number: int) -> Replica:
-        """The replica that is started as number `number`."""
-        return Replica((self.config.seed * 100_003 + number) % 2**31)
+        """The replica that is started as number `number`, with values of its own around those of
+        the configuration."""
+        config = self.config
+        seed = (config.seed * 100_003 + number) % 2**31
+        rng = np.random.default_rng((config.seed, number))
+        rate, noise, scale = (config.vary ** rng.uniform(-1, 1, 3)).tolist()
+        listening = bool(rng.random() < config.listening)
+        return Replica(seed, rate=rate, noise=noise, scale=scale, listening=listening)
+
+    def _initial_weights(self, replica: Replica) -> dict[str, tf.Tensor]:
+        if self._first_weights is not None:
+            return self._first_weights
+        return population_state.initial_weights(
+            self._architecture,
+            replica.seed,
+            self.config.initial_scale * replica.scale,
+            replica.listening,
+        )
 
     def _solved(self) -> int:
         return sum(replica.outcome == "solved" for replica in self._ended)
@@ -188,23 +219,29 @@ class Search:
         self._stream.begin_sequences()
         windows = self._stream.next_windows(config.episode)
         shape = (config.episode, config.population, config.lanes, config.window)
-        windows = windows._replace(
-            **{name: array.reshape(shape) for name, array in windows._asdict().items()}
-        )
+        arrays = [each.reshape(shape + each.shape[3:]) for each in windows]
         ahead = range(config.episode)
         self._state, right = self._trainer.read_episode(
             self._state,
             tf.constant([[self._learning_rate(r, i) for r in self._replicas] for i in ahead]),
+            tf.constant([config.action_noise * r.noise for r in self._replicas], tf.float32),
             tf.constant([[config.seed, self._updates + i] for i in ahead]),
-            *map(tf.constant, windows),
+            *map(tf.constant, arrays),
         )
         self._updates += config.episode
         for replica, shares in zip(self._replicas, right.numpy().tolist(), strict=True):
             replica.age += config.episode
             for share in shares:
                 masters_it = replica.comes_on(share, config.mastery)
+            replica.noise_follows(config.noise_growth, config.episode)
             if masters_it and replica.lesson < len(self._lessons) - 1:
                 replica.lesson, replica.lately = replica.lesson + 1, []
+
+    def _arrays_of(self, rows) -> list[np.ndarray]:
+        """What a validation reads of rows: tokens, targets, which of these are scored; and which
+        symbols may come, where several may."""
+        valid = self._task.valid_next(rows)
+        return [rows.tokens, rows.targets, rows.scored, *([] if valid is None else [valid])]
 
     def _learning_rate(self, replica: Replica, ahead: int) -> float:
         """That of a replica after `ahead` further updates: with Adam constant for most of a life,
@@ -218,8 +255,9 @@ class Search:
 
     def _validate(self) -> None:
         weights = self._state.weights
-        soft = self._trainer.validate(weights, *self._validation, rounding=False)
-        rounded = self._trainer.validate(weights, *self._validation, rounding=True)
+        arrays = tuple(map(tf.constant, self._validation))
+        soft = self._trainer.validate(weights, *arrays, rounding=False)
+        rounded = self._trainer.validate(weights, *arrays, rounding=True)
         rows = len(self._validation[0])
         columns = [
             column.tolist()
@@ -261,9 +299,14 @@ class Search:
                 }
 
     def _examine(self) -> None:
-        """The exam of those at the end of their life who were right on all of the validation."""
+        """The exams of those at the end of their life who were right on all of the validation."""
         lifetime = self.config.lifetime
-        examined = [each.best.solved and each.age >= lifetime for each in self._replicas]
+        examined = [
+            each.best.solved and (each.age >= lifetime or self._is_done_early(each))
+            for each in self._replicas
+        ]
+        if self._in_a_row is not None and any(examined):
+            self._examine_in_a_row(examined)
         if self._exam is None or not any(examined):
             return
         of_all = f"{sum(examined)} of {len(examined)} restarts"
@@ -274,6 +317,19 @@ class Search:
                 replica.grade = grade
         self._say(f"Passed by {sum(replica.grade.passed for replica in self._replicas)}.")
 
+    def _examine_in_a_row(self, examined: list[bool]) -> None:
+        """Who is right on sequences one after the other, the memory not being emptied."""
+        weights = {name: tf.constant(weight) for name, weight in self._best_weights.items()}
+        arrays = tuple(map(tf.constant, self._in_a_row))
+        soft, rounded = (
+            self._trainer.validate(weights, *arrays, rounding=rounding).right.numpy() / _STREAMS
+            for rounding in (False, True)
+        )
+        for place, replica in enumerate(self._replicas):
+            if examined[place]:
+                replica.soft_in_a_row = float(soft[place])
+                replica.rounded_in_a_row = float(rounded[place])
+
     def _replace(self) -> None:
         """Starts fresh replicas in the places of those that have ended."""
         for place, replica in enumerate(self._replicas):
@@ -281,9 +337,7 @@ class Search:
                 continue
             fresh = self._new_replica(len(self._ended) + len(self._alive()))
             self._replicas[place] = fresh
-            weights = population_state.initial_weights(
-                self._architecture, fresh.seed, self.config.initial_scale
-            )
+            weights = self._initial_weights(fresh)
             self._state = population_state.replace(self._state, place, weights)
 
     def _inherit(self) -> None:
@@ -296,7 +350,7 @@ class Search:
         for rank in range(int(_LEADING_SHARE * len(order))):
             place, source = order[rank], order[-1 - rank]
             leader, laggard = self._replicas[source], self._replicas[place]
-            if not leader.is_far_ahead_of(laggard):
+            if not leader.is_far_ahead_of(laggard, self.config.heirs_behind):
                 continue
             laggard.outcome = "taken over"
             self._ended.append(laggard)
@@ -311,17 +365,20 @@ class Search:
         self._state = population_state.take(self._state, sources)
         self._best_weights = {name: w[sources] for name, w in self._best_weights.items()}
 
+    def _is_done_early(self, replica: Replica) -> bool:
+        """Whether a restart is right, and sure enough, before its time is up."""
+        sure = min(replica.best.soft_confidence, replica.best.rounded_confidence)
+        enough = self.config.done_when_sure
+        return enough is not None and replica.best.solved and sure >= enough
+
     def _outcome(self, replica: Replica) -> str:
-        if replica.age >= self.config.lifetime:
+        if replica.age >= self.config.lifetime or self._is_done_early(replica):
             if not replica.best.solved:
                 return "not solved"
+            if self._in_a_row is not None and replica.rounded_in_a_row < 1:
+                return "failed in a row"
             return "solved" if self._exam is None or replica.grade.passed else "failed the exam"
         accuracy = max(replica.best.soft_accuracy, replica.best.rounded_accuracy)
         if replica.age >= self.config.lifetime / 2 and accuracy < self.config.hopeless_below:
             return "hopeless"
         return "alive"
-
-
-def _symbols_of(rows) -> list[tf.Tensor]:
-    """What a validation reads of rows: tokens, targets, and which of these are scored."""
-    return [tf.constant(array) for array in (rows.tokens, rows.targets, rows.scored)]

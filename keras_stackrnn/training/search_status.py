@@ -4,7 +4,7 @@ import dataclasses
 
 from keras_stackrnn.training.wording import number
 
-_LEGEND = """\
+LEGEND = """\
 right: validation sequences that the best restart has right, its actions mixed (soft) or the most
   probable one taken (rounded)
 n: sizes of the sequences it learns from; alive: restarts under way; solved: those that are done
@@ -40,4 +40,4 @@ class SearchStatus:
         ]
 
     def legend(self) -> str:
-        return _LEGEND
+        return LEGEND

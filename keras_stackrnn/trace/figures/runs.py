@@ -7,15 +7,17 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from keras_stackrnn import patterns
+from keras_stackrnn import tasks
 from keras_stackrnn.trace.figures import style
 
+_LABELS = {"sequences": "sequences all right", "symbols": "symbols right"}
 EVALUATION, CONFIG = "evaluation.json", "config.json"
 _LINES = (style.BLUE, style.RED, style.GREEN, style.PINK, style.ORANGE, style.SKY, "black")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 # How a restart may have ended, best first; dark to light, for print without colours.
 _OUTCOMES = {
     "solved": ("solved", style.BLUE),
+    "failed in a row": ("right alone, not in a row", style.blended(style.BLUE, 0.75)),
     "failed the exam": ("right, but not sure enough", style.blended(style.BLUE, 0.5)),
     "not solved": ("not solved", style.ORANGE),
     "taken over": ("made room for an heir", style.blended(style.ORANGE, 0.7)),
@@ -28,13 +30,15 @@ def accuracy_by_n(
     series: Mapping[str, Mapping[int, float]],
     title: str = "",
     training_range: tuple[int, int] | None = None,
+    score: str = "sequences",
 ) -> Figure:
-    """Draws the share of sequences that are right, for every n.
+    """Draws the share of sequences that are right, or another score, for every n.
 
     Args:
         series: For each name, shares by n.
         title: The title.
         training_range: The smallest and the largest n of training, which is shaded.
+        score: What the shares are of, as in `evaluation.json`.
     """
     figure = Figure(figsize=(7, 3.6), dpi=style.DPI, layout="constrained")
     axes = figure.add_subplot()
@@ -53,12 +57,12 @@ def accuracy_by_n(
             dashes=(None, None) if place == 0 else (4 + place, 2),
             marker=_MARKERS[place % len(_MARKERS)],
             markersize=5,
-            markevery=(5 * place % 9, 9),
+            markevery=(5 * place % 9, max(9, len(shares) // 7)),
             label=name,
         )
     every = [n for shares in series.values() for n in shares]
     axes.set_xlabel("n")
-    axes.set_ylabel("sequences all right")
+    axes.set_ylabel(_LABELS.get(score, score))
     axes.set_xlim(min(every) - 0.5, max(every) + 0.5)
     axes.set_ylim(-0.03, 1.03)
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
@@ -92,7 +96,10 @@ def accuracy_of_runs(folders: Sequence[str | os.PathLike], ways: Sequence[str] =
     title = ", ".join(tasks)
     if len(runs) == 1:
         title += f", {next(iter(runs.values()))['model']}"
-    return accuracy_by_n(series, title, ranges.pop() if len(ranges) == 1 else None)
+    scores = {run.get("score", "sequences") for run in runs.values()}
+    if len(scores) > 1:
+        raise ValueError(f"The runs have different scores, {' and '.join(sorted(scores))}.")
+    return accuracy_by_n(series, title, ranges.pop() if len(ranges) == 1 else None, *scores)
 
 
 def success_of_restarts(folders: Sequence[str | os.PathLike]) -> Figure:
@@ -161,6 +168,6 @@ def _training_range(folder) -> tuple[int, int] | None:
     """The smallest and the largest n a run was trained on, where its configuration tells."""
     try:
         config = json.loads((Path(folder) / CONFIG).read_text(encoding="utf-8"))["config"]
-        return patterns.get(config["task"]).smallest_n, int(config["max_n"])
+        return tasks.get(config["task"]).train_sizes[0], int(config["max_n"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

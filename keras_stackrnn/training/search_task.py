@@ -1,0 +1,153 @@
+"""A run on a task of sequences: its search, the picture of it, and the test at the end."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from keras_stackrnn import tasks
+from keras_stackrnn.evaluation import Accuracy, as_tested, evaluate
+from keras_stackrnn.models import SequenceModel, has_memory
+from keras_stackrnn.stream_evaluation import evaluate_stream
+from keras_stackrnn.training import closing_words
+from keras_stackrnn.training.baselines import BaselineSearch
+from keras_stackrnn.training.config import TrainingConfig
+from keras_stackrnn.training.data import TrainingData
+from keras_stackrnn.training.run_folder import PLOT, TRACE
+from keras_stackrnn.training.search import Search
+
+# A memory that is not rounded takes the longer for each symbol the more it holds.
+_LONGEST_SOFT = 4096
+# A number moves in a soft memory for each place that it may be at: half a minute has so many.
+_MOST_MOVES = 50_000_000_000
+_LONGEST_FAR = 8192
+# With more symbols to read than these, only some of the test's sizes are: all small ones.
+_MOST_SYMBOLS = 200_000_000
+_SIZES_OF_MANY = 400
+_TRACED_SIZE = 6
+
+
+class SearchTask:
+    """A task to be learned by a search; what of it is asked is said by `RunTask`.
+
+    Args:
+        config: A `TrainingConfig`.
+        say: Is told in words what takes long.
+    """
+
+    def __init__(self, config: TrainingConfig, say: Callable[[str], None]):
+        self._config = config
+        self._say = say
+        self._task = tasks.get(config.task)
+        self._has_memory = has_memory(config.model)
+        self._drawn, self._picture = None, None
+
+    @property
+    def evaluating(self) -> str:
+        return f"Evaluating the best on n up to {self._task.test_sizes[-1]}."
+
+    def search(self) -> Search | BaselineSearch:
+        data = TrainingData.of(self._config)
+        if self._has_memory:
+            self._search = Search(self._config, data, self._say)
+        else:
+            self._search = BaselineSearch(self._config, data)
+        return self._search
+
+    def picture(self) -> bytes | None:
+        """The best so far at work; it is drawn anew when it is another one than before."""
+        if not self._has_memory:
+            return None
+        from keras_stackrnn.training import pictures
+
+        status = self._search.status()
+        scores = status.soft_accuracy, status.rounded_accuracy, status.best_entropy
+        if scores != self._drawn:
+            self._drawn = scores
+            self._picture = pictures.traced(self._search.best_model(), self._example())
+        return self._picture
+
+    def best_model(self) -> SequenceModel:
+        return self._search.best_model(rounding=self._config.rounding)
+
+    def evaluate(self, model: SequenceModel, check: Callable[[], None]) -> dict:
+        """Soft, rounded, and rounded on sequences that are longer by far."""
+        task = self._task
+        sizes = tested_sizes(task)
+        soft, sequences = sizes, task.test_sequences
+        if self._has_memory:
+            soft = [n for n in sizes if task.places(n) <= _LONGEST_SOFT]
+            elements = self._config.memories * self._config.element_size
+            moves = elements * sum(task.places(n) ** 2 for n in soft)
+            sequences = max(1, min(sequences, _MOST_MOVES // moves))
+        found = {
+            "score": task.scores[0],
+            "soft": _scores(evaluate(model, task, soft, sequences), sequences),
+        }
+        check()
+        found["in_a_row"] = self._evaluate_in_a_row(model, check) if task.flows else None
+        found["rounded"] = self._evaluate_rounded(model, sizes, check) if self._has_memory else None
+        return {**found, "restarts": self._search.restarts()}
+
+    def draw(self, folder: Path, model: SequenceModel, evaluation: dict) -> None:
+        from keras_stackrnn.training import pictures
+
+        pictures.draw_accuracy(folder, self._config, evaluation)
+        if self._has_memory:
+            pictures.draw_trace(folder, model, self._example())
+
+    def closing_words(self, evaluation: dict) -> str:
+        drawn = (PLOT, TRACE) if self._has_memory else (PLOT,)
+        return closing_words.of_search(self._config, evaluation, *drawn)
+
+    def close(self) -> None:
+        pass
+
+    def _evaluate_rounded(self, model, sizes: list[int], check: Callable[[], None]) -> dict:
+        task = self._task
+        model = as_tested(model, rounding=True)
+        rounded = evaluate(model, task, sizes, rounding=True)
+        check()
+        far = [n for n in task.far_sizes if task.places(n) <= _LONGEST_FAR]
+        beyond = evaluate(model, task, far, rounding=True).per_n if far else None
+        check()
+        return {**_scores(rounded, task.test_sequences), "beyond": beyond}
+
+    def _evaluate_in_a_row(self, model, check: Callable[[], None]) -> dict:
+        """Sequences of all sizes one after the other, the memory not being emptied."""
+        sizes = range(self._task.train_sizes[0], self._task.test_sizes[-1] + 1)
+        found = {}
+        for way in ("soft", "rounded") if self._has_memory else ("soft",):
+            right = evaluate_stream(model, self._task, sizes, rounding=way == "rounded")
+            found[way] = dataclasses.asdict(right)
+            check()
+        return found
+
+    def _example(self) -> str:
+        """A validation sequence that is short enough for a picture."""
+        sizes = self._task.train_sizes
+        return self._task.as_read(min(max(_TRACED_SIZE, sizes[0]), sizes[-1]))
+
+
+def tested_sizes(task: tasks.Task) -> list[int]:
+    """The sizes of a task's test: all, or of a test that is too large some hundred, the small ones
+    among them."""
+    sizes = task.test_sizes
+    symbols = task.test_sequences * sum(map(task.places, sizes))
+    if symbols <= _MOST_SYMBOLS or len(sizes) <= _SIZES_OF_MANY:
+        return list(sizes)
+    steps = np.geomspace(1, len(sizes), _SIZES_OF_MANY).round().astype(int)
+    return [sizes[step - 1] for step in np.unique(steps).tolist()]
+
+
+def _scores(accuracy: Accuracy, sequences: int) -> dict:
+    threshold = {} if accuracy.threshold is None else {"threshold": accuracy.threshold}
+    return {
+        "per_n": accuracy.per_n,
+        "percent_n_correct": accuracy.percent_n_correct,
+        "mean": accuracy.mean,
+        "sequences": sequences,
+        **threshold,
+        "further": accuracy.further,
+    }
