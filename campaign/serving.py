@@ -22,7 +22,8 @@ _SWAP_SECONDS = 120.0
 # What it may take more when it has served for a while, and for each version that came and went.
 _GROWTH = 48 * 2**20
 _GROWTH_A_SWAP = 8 * 2**20
-_MORE_DESCRIPTORS = 30
+# Those that dawdle come and go.
+_MORE_DESCRIPTORS = _DRIPPING + 30
 
 
 class Serving:
