@@ -4,8 +4,10 @@ import functools
 
 import keras
 import numpy as np
+from absl import flags
 from training_case import REPOSITORY
 
+from keras_stackrnn.extract import __main__ as command
 from keras_stackrnn.models import NextSymbolModel
 
 ANB2N = REPOSITORY / "results/anb2n.keras"
@@ -24,11 +26,20 @@ def counter(kind: str = "stack", **changes) -> NextSymbolModel:
     """
     options = {"memories": 1, "rounding": True, "task": "anbn", **changes}
     model = NextSymbolModel(kind, "ab", 3, **options)
-    kernel, memory, decisions, values, outputs = map(np.zeros_like, model.get_weights())
+    [kernel, *recurrent, memory, decisions, values, outputs] = map(
+        np.zeros_like, model.get_weights()
+    )
     kernel[:] = [[20, -60, 20], [-20, 0, 20]]
     memory[values.shape[1], 1] = -20  # the first number of the element beside the head
     decisions[0, 0], decisions[2, 1] = 20, 10  # the first action at an a, or else the second
     values[2] = 20
     outputs[:] = [[0, 0], [20, 0], [0, 10]]
-    model.set_weights([kernel, memory, decisions, values, outputs])
+    model.set_weights([kernel, *recurrent, memory, decisions, values, outputs])
     return model
+
+
+def run_extract(*arguments) -> None:
+    """Runs the command."""
+    values = flags.FlagValues()
+    command.define_flags(values)
+    command.main(values(["extract", *arguments]), values)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 if keras.backend.backend() != "tensorflow":
     pytest.skip("rounded models run on TensorFlow's pointers", allow_module_level=True)
 
-from absl import flags
-from extract_case import ANB2N, counter, trained
+from extract_case import ANB2N, counter, run_extract, trained
+from training_case import REPOSITORY
 
 import keras_stackrnn
 from keras_stackrnn import memories
@@ -108,7 +108,7 @@ def actions_of(network, tokens):
     taken = []
     for token in tokens:
         read = np.array([stack.read(network.read_depth) for stack in stacks])[None, ..., None]
-        step = network.step(np.array([token]), read)
+        step = network.step(np.array([token]), read, np.empty((1, 0)))
         taken.append([network.kind.action_names[action] for action in step.actions[0]])
         for stack, action, value in zip(stacks, taken[-1], step.values[0, :, 0], strict=True):
             stack.act(action, value)
@@ -198,6 +198,18 @@ def test_memories_that_are_not_needed_are_left_out():
 
     assert found.machine.memories == ("stack1",)
     assert len(found.quotient.rules) == 3
+
+
+def test_the_page_shows_the_table_that_is_read_out(found):
+    page = (REPOSITORY / "docs/extraction.md").read_text(encoding="utf-8")
+    shown = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
+
+    rows = [re.split(r"\s{2,}", line) for line in found.to_text().splitlines()]
+    assert [[cell for cell in row if cell not in ("", "→")] for row in shown[2:]] == [
+        [cell for cell in row if cell != "->"] for row in rows[2:]
+    ]
+    assert shown[0][:3] == rows[0][:3]
+    assert found.statement_for_all_n().startswith("Proved for all n, ")
 
 
 # What is written.
@@ -292,9 +304,11 @@ def test_jflaps_automaton_accepts_the_language():
 
 
 def test_jflap_wants_one_stack(found):
-    with pytest.raises(ValueError, match="expected a machine with just one, got one with stack1"):
+    with pytest.raises(
+        ValueError, match="expected a machine with just one stack, got one with stack1"
+    ):
         found.to_jflap()
-    with pytest.raises(ValueError, match=r"got one with list1 \(lists\)"):
+    with pytest.raises(ValueError, match="just one stack, got one with list1"):
         extract(counter("list")).to_jflap()
 
 
@@ -330,14 +344,8 @@ def test_a_task_with_other_symbols_is_a_sentence():
 # The command.
 
 
-def run_command(*arguments):
-    values = flags.FlagValues()
-    command.define_flags(values)
-    command.main(values(["extract", *arguments]), values)
-
-
 def test_the_command_says_what_is_proved_and_what_was_seen(capsys):
-    run_command(f"--model={ANB2N}", "--check_n=100")
+    run_extract(f"--model={ANB2N}", "--check_n=100")
 
     said = capsys.readouterr().out
     assert "Proved: on every text, of any length" in said
@@ -348,12 +356,12 @@ def test_the_command_says_what_is_proved_and_what_was_seen(capsys):
 def test_the_command_reads_texts_of_ones_own(tmp_path, capsys):
     (tmp_path / "texts").write_text("ab\naabb\n")
 
-    run_command(f"--model={ANB2N}", f"--texts={tmp_path / 'texts'}", "--run=aabb")
+    run_extract(f"--model={ANB2N}", f"--texts={tmp_path / 'texts'}", "--run=aabb")
 
     assert capsys.readouterr().out == "????\n"
     (tmp_path / "texts").write_text("ab\nabc\n")
     with pytest.raises(SystemExit, match="Unknown symbol in line 2 of"):
-        run_command(f"--model={ANB2N}", f"--texts={tmp_path / 'texts'}")
+        run_extract(f"--model={ANB2N}", f"--texts={tmp_path / 'texts'}")
 
 
 @pytest.mark.parametrize(
@@ -371,7 +379,7 @@ def test_the_command_reads_texts_of_ones_own(tmp_path, capsys):
 )
 def test_the_command_answers_bad_input_with_a_sentence(arguments, answer):
     with pytest.raises(SystemExit, match=re.escape(answer)):
-        run_command(*arguments)
+        run_extract(*arguments)
 
 
 @pytest.mark.parametrize("suffix", list(command.FORMATS))
@@ -381,7 +389,7 @@ def test_the_command_writes_every_format(suffix, tmp_path, capsys):
         counter().save(tmp_path / "model.keras")
     model = tmp_path if suffix == ".jff" else ANB2N
 
-    run_command(f"--model={model}", f"--output={path}")
+    run_extract(f"--model={model}", f"--output={path}")
 
     assert path.stat().st_size > 100
     assert capsys.readouterr().out.startswith(f"{path}: Proved: ")

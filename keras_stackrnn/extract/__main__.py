@@ -6,9 +6,13 @@
     python -m keras_stackrnn.extract --model=results/anb2n.keras --output=anb2n.svg
     python -m keras_stackrnn.extract --model=runs/anbncn --check_n=1000,100000
     python -m keras_stackrnn.extract --model=runs/mine --texts=FILE
+    python -m keras_stackrnn.extract --model=runs/memorize --prune=small.keras
+    python -m keras_stackrnn.extract --model=small.keras --sharpen=sharp.keras
 
-Where nothing can be proved because a memory decides by a hair, networks with few memories decide
-more clearly: python train.py --task=anbncn --memories=2.
+Where nothing can be proved because a memory decides by a hair, --sharpen writes a network that
+decides more clearly, and --prune one with the memories alone that matter; both are networks of
+their own, which the certificate then names. Or train one with few memories from the start:
+python train.py --task=anbncn --memories=2.
 """
 
 import sys
@@ -39,6 +43,9 @@ def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
     number("streams", 1, "Sequences that follow one another in each text.", lower_bound=1, **of)
     flags.DEFINE_boolean("rounding", None, "Take the rounded twin of a soft model.", **of)
     flags.DEFINE_float("width", None, "How far values of one class may be apart.", **of)
+    number("max_states", 200, "States of a recurrent model's table.", lower_bound=1, **of)
+    string("sharpen", None, "Where to write a network that decides more clearly.", **of)
+    string("prune", None, "Where to write a network with fewer memories.", **of)
     string("run", None, "A text that the program is to read.", **of)
     flags.DEFINE_boolean("fine", False, "Print the fine table, too.", **of)
     string("output", None, f"A file to write: {', '.join(FORMATS)}.", **of)
@@ -54,14 +61,22 @@ def run(values: flags.FlagValues) -> None:
         raise ValueError(
             f"Cannot write {values.output!r}: expected a file that ends in {', '.join(FORMATS)}."
         )
+    for name in ("sharpen", "prune"):
+        if values[name].value is not None and Path(values[name].value).suffix != ".keras":
+            raise ValueError(
+                f"--{name} writes a model: expected a file that ends in .keras, got "
+                f"{values[name].value!r}."
+            )
     check_n = _numbers(values.check_n)
 
+    from keras_stackrnn.extract import extract
     from keras_stackrnn.extract.report import Report
 
     begun = time.monotonic()
     model = _model(values)
     lessons = _lessons(values, model)
-    found = _extracted(values, model, lessons)
+    found = extract(model, lessons, values.model, values.width, values.max_states)
+    model, found = _changed(values, model, found)
     if values.output is not None:
         Path(values.output).write_text(getattr(found, FORMATS[suffix])(), encoding="utf-8")
         print(f"{values.output}: {found.statement()}")
@@ -102,10 +117,29 @@ def _lessons(values, model):
     return OfTask(patterns.get(task), values.streams)
 
 
-def _extracted(values, model, lessons):
-    from keras_stackrnn.extract import extract
+def _changed(values, model, found):
+    """The sharper or smaller network that is asked for, written, and what is read out of it."""
+    if values.sharpen is None and values.prune is None:
+        return model, found
+    from keras_stackrnn.extract.changes import ChangeError
+    from keras_stackrnn.extract.lessons import OfTask
+    from keras_stackrnn.extract.prune import pruned
+    from keras_stackrnn.extract.sharpen import sharpened
 
-    return extract(model, lessons, values.model, values.width)
+    if not isinstance(found.lessons, OfTask):
+        raise ValueError(
+            "--sharpen and --prune want a task: without, no network is right or wrong."
+        )
+    for path, change in ((values.prune, pruned), (values.sharpen, sharpened)):
+        if path is not None:
+            try:
+                model, found = change(model, found, path)
+            except ChangeError as error:
+                print(error)
+            else:
+                model.save(path)
+                print(f"Wrote {path}.")
+    return model, found
 
 
 def _following(machine, text):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_stackrnn.extract.lessons import OfTask
+from keras_stackrnn.extract.lessons import Lesson, OfTask
 from keras_stackrnn.extract.machine import Machine, Run, UnknownRowError
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.patterns import Pattern
@@ -51,6 +51,58 @@ def agreement(model: NextSymbolModel, machine: Machine, pattern: Pattern, n: int
         int((said == targets)[scored].sum()),
         unknown,
     )
+
+
+class Fidelity(NamedTuple):
+    """How well a table says what a network says, on fresh texts of the sizes it was made of.
+
+    Attributes:
+        texts: How many texts there are.
+        same_texts: How many of them are predicted alike to the end.
+        symbols: How many symbols are compared.
+        same: How many of them are predicted alike.
+        first: The first text that is not, up to the symbol after which they differ.
+    """
+
+    texts: int
+    same_texts: int
+    symbols: int
+    same: int
+    first: str | None
+
+    @property
+    def share(self) -> float:
+        return self.same / self.symbols if self.symbols else 1.0
+
+    def words(self) -> str:
+        """One sentence."""
+        first = "" if self.first is None else f"; they differ first after {self.first}"
+        return (
+            f"table and network predict {percent(self.share)} of what is scored alike, and "
+            f"{self.same_texts} of {self.texts} fresh texts to the end{first}"
+        )
+
+
+def fidelity(model: NextSymbolModel, machine: Machine, lessons: list[Lesson]) -> Fidelity:
+    """Has a model and a machine read texts; a text without any score counts at every symbol."""
+    longest = max(len(lesson.tokens) for lesson in lessons)
+    tokens = np.array([np.pad(each.tokens, (0, longest - len(each.tokens))) for each in lessons])
+    said = np.array(model(tokens.astype("int32"))).argmax(axis=-1)
+    symbols = same = same_texts = 0
+    first = None
+    for lesson, network_said in zip(lessons, said, strict=True):
+        targets = np.array(lesson.targets)
+        compared = targets >= 0 if (targets >= 0).any() else np.ones(len(targets), bool)
+        alike = told_by(machine, lesson.tokens)[0] == network_said[: len(targets)]
+        wrong = np.flatnonzero(compared & ~alike)
+        symbols += int(compared.sum())
+        same += int((compared & alike).sum())
+        same_texts += not len(wrong)
+        if len(wrong) and first is None:
+            joint = " " if any(len(symbol) > 1 for symbol in model.vocabulary) else ""
+            read = lesson.tokens[: wrong[0] + 1]
+            first = joint.join(model.vocabulary[token] for token in read)
+    return Fidelity(len(lessons), same_texts, symbols, same, first)
 
 
 def told_by(machine: Machine, tokens: list[int]) -> tuple[np.ndarray, str | None]:

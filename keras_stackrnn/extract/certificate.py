@@ -16,7 +16,7 @@ from keras_stackrnn.extract.machine import Key, Machine
 from keras_stackrnn.extract.network import Network
 from keras_stackrnn.memories.soft import EMPTY
 
-_MOST_ROUNDS = 200
+_MOST_ROUNDS = 60
 # Boxes grow a little more than they have to: they then stop growing after a few rounds.
 _SURPLUS = 0.25
 
@@ -34,12 +34,13 @@ class Certificate:
     """What was proved of a table.
 
     Attributes:
-        machine: The table; only predictions that are certain are in it.
+        machine: The table; only predictions that are certain are in it, and those that are scored,
+            which are a fault where they are not certain.
         low: For each memory the boxes' lower corners, `[classes, numbers]`.
         high: The upper corners.
         faults: Where it fails, the worst first; none if it holds.
         margin: By how much every action leads at least, beyond all errors.
-        certain: What the network certainly predicts at each row, scored or not.
+        predictions: What is predicted at each row; `None` where that is neither certain nor scored.
     """
 
     machine: Machine
@@ -47,7 +48,7 @@ class Certificate:
     high: tuple[np.ndarray, ...]
     faults: tuple[Fault, ...]
     margin: float
-    certain: dict[Key, int | None]
+    predictions: dict[Key, int | None]
 
     @property
     def holds(self) -> bool:
@@ -79,11 +80,14 @@ class _Rows:
         self.keys = list(machine.rows)
         rows = list(machine.rows.values())
         self.tokens = np.array([key.token for key in self.keys])
-        self.seen = np.array([key.seen for key in self.keys]).reshape(
-            len(rows), network.memories, network.read_depth
+        seen = np.array([key.seen for key in self.keys]).astype(int)
+        read = network.memories * network.read_depth
+        self.seen = seen[:, :read].reshape(len(rows), network.memories, network.read_depth)
+        self.states = seen[:, read:]
+        names = network.kind.action_names
+        self.actions = np.array(
+            [[names.index(each) for each in row.actions[: network.memories]] for row in rows]
         )
-        names = machine.kind.action_names
-        self.actions = np.array([[names.index(each) for each in row.actions] for row in rows])
         self.writes = np.array(
             [[-1 if number is None else number for number in row.writes] for row in rows]
         )
@@ -101,13 +105,14 @@ class _Rows:
     def _grow(self, bounds, low, high):
         """Enlarges the boxes to what is written in them; whether there was need to."""
         grew = False
-        for memory in range(self._network.memories):
+        for memory in range(len(low)):
+            of_low, of_high = self._written(bounds, memory)
             for number in range(len(low[memory])):
                 written = self.writes[:, memory] == number
                 if not written.any():
                     continue
-                least = bounds.low[written, memory].min(axis=0)
-                most = bounds.high[written, memory].max(axis=0)
+                least = of_low[written].min(axis=0)
+                most = of_high[written].max(axis=0)
                 below, above = low[memory][number] - least, most - high[memory][number]
                 if max(below.max(), above.max()) > 0:
                     grew = True
@@ -115,10 +120,28 @@ class _Rows:
                     high[memory][number] += np.maximum(above, 0) * (1 + _SURPLUS)
         return grew
 
+    def _written(self, bounds, memory):
+        """Bounds of what a memory is given: a value, or the hidden units."""
+        if memory == self._network.memories:
+            return bounds.hidden_low, bounds.hidden_high
+        return bounds.low[:, memory], bounds.high[:, memory]
+
     def _bounds(self, low, high):
         return self._network.bounds(
-            self.tokens, self._boxes(low), self._boxes(high), self.actions, self.predictions
+            self.tokens,
+            self._boxes(low),
+            self._boxes(high),
+            (self._carried(low), self._carried(high)),
+            self.actions,
+            self.predictions,
         )
+
+    def _carried(self, corners):
+        """`[rows, carried units]`: the corners of the states."""
+        network = self._network
+        if not network.carried:
+            return np.empty((len(self.keys), 0))
+        return np.concatenate([corners[-1], network.empty[-1][None]])[self.states[:, 0]]
 
     def _boxes(self, corners):
         """`[rows, memories, read_depth, numbers]`: the corners of the classes seen."""
@@ -126,9 +149,9 @@ class _Rows:
         boxes = np.empty((*self.seen.shape, network.element_size))
         for memory in range(network.memories):
             # An empty slot, the last one here, is exactly what it is.
-            of_classes = np.concatenate([corners[memory], network.empty[None]])
+            of_classes = np.concatenate([corners[memory], network.empty[memory][None]])
             assert EMPTY == -1
-            boxes[:, memory] = of_classes[self.seen[:, memory].astype(int)]
+            boxes[:, memory] = of_classes[self.seen[:, memory]]
         return boxes
 
     def checked(self, low, high):
@@ -142,32 +165,35 @@ class _Rows:
                 margin = float(bounds.lead_of_prediction[i])
                 faults.append(Fault(key, f"the prediction {symbol}", margin))
         ahead = bounds.lead_of_prediction > 0
-        certain = {
-            key: int(self.predictions[i]) if ahead[i] else None for i, key in enumerate(self.keys)
+        predictions = {
+            key: int(self.predictions[i]) if ahead[i] or key in scored else None
+            for i, key in enumerate(self.keys)
         }
         machine = self._table.machine
-        rows = {key: row._replace(prediction=certain[key]) for key, row in machine.rows.items()}
+        rows = {key: row._replace(prediction=predictions[key]) for key, row in machine.rows.items()}
         return Certificate(
             dataclasses.replace(machine, rows=rows),
             tuple(low),
             tuple(high),
             tuple(sorted(faults, key=lambda fault: fault.margin)),
             float(bounds.lead.min()),
-            certain,
+            predictions,
         )
 
     def _faults_of(self, i, key, bounds, low, high):
         names = self._network.kind.action_names
         for memory, name in enumerate(self._network.memory_names):
-            lead = float(bounds.lead[i, memory])
-            if not lead > 0:
-                yield Fault(key, f"{names[self.actions[i, memory]]} of {name}", lead)
+            if memory < self._network.memories:
+                lead = float(bounds.lead[i, memory])
+                if not lead > 0:
+                    yield Fault(key, f"{names[self.actions[i, memory]]} of {name}", lead)
             number = self.writes[i, memory]
             if number < 0:
                 continue
+            written_low, written_high = self._written(bounds, memory)
             inside = min(
-                float((bounds.low[i, memory] - low[memory][number]).min()),
-                float((high[memory][number] - bounds.high[i, memory]).min()),
+                float((written_low[i] - low[memory][number]).min()),
+                float((high[memory][number] - written_high[i]).min()),
             )
             if not inside >= 0:
-                yield Fault(key, f"the value that {name} writes", inside)
+                yield Fault(key, f"staying in its class of what is written to {name}", inside)

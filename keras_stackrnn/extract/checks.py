@@ -1,5 +1,6 @@
 """Which models a table can be read out of; all others are answered with one sentence."""
 
+from keras_stackrnn.controllers import Simple
 from keras_stackrnn.extract.intervals import ACTIVATIONS
 from keras_stackrnn.models import NextSymbolModel
 
@@ -27,7 +28,13 @@ def require_extractable(model, name: str) -> NextSymbolModel:
             "rounded twin with --rounding, or model.twin(rounding=True)."
         )
     [layer] = model.recurrent
-    activation = layer.cell.controller.activation
+    controller = layer.cell.controller
+    if not isinstance(controller, Simple):
+        raise ValueError(
+            f"Tables are read out of the controller 'simple', and that of {name} is "
+            f"{controller.name!r}: train one with --controller=simple."
+        )
+    activation = controller.activation
     if activation not in ACTIVATIONS:
         raise ValueError(
             f"The activation of {name} is {activation!r}, and bounds are known for "
@@ -40,12 +47,3 @@ def require_extractable(model, name: str) -> NextSymbolModel:
         )
     # Rounded memories are evaluated without a bound: so is the table.
     return model if model.capacity is None else model.twin(capacity=None)
-
-
-def remembers(model: NextSymbolModel) -> bool:
-    """Whether anything but the memories is carried from one symbol to the next."""
-    [layer] = model.recurrent
-    controller = layer.cell.controller
-    return (
-        layer.cell.use_recurrent_kernel or controller.carries_hidden or len(controller.states) > 1
-    )

@@ -5,18 +5,22 @@ import dataclasses
 from keras_stackrnn import patterns
 from keras_stackrnn.extract import certificate as certificates
 from keras_stackrnn.extract import emit, fine, quotient
+from keras_stackrnn.extract.agreement import Fidelity, fidelity
 from keras_stackrnn.extract.certificate import Certificate
 from keras_stackrnn.extract.checks import require_extractable
-from keras_stackrnn.extract.fine import FineTable
+from keras_stackrnn.extract.fine import MOST_STATES, FineTable
 from keras_stackrnn.extract.lessons import OfTask, OfTexts
 from keras_stackrnn.extract.machine import Machine
 from keras_stackrnn.extract.network import Network
+from keras_stackrnn.extract.proof import Proof, prove
 from keras_stackrnn.extract.quotient import Quotient
 from keras_stackrnn.extract.wording import to_text
 from keras_stackrnn.models import NextSymbolModel
 
 # From wide to narrow: the first that can be certified has the fewest rows.
 WIDTHS = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
+# The same of what hidden units tell the next step's, where they are carried on.
+STATE_WIDTHS = (32.0, 16.0, 8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.1)
 # How many texts an emitted program tests itself on.
 _TESTS = 12
 
@@ -33,6 +37,8 @@ class Extraction:
         table: The fine table, as it was built.
         certificate: Whether the network is that table.
         quotient: The small machine.
+        fidelity: How well the table says what the network says, where that is not certified.
+        proof: Whether the table is right for all n; `None` without a task.
     """
 
     name: str
@@ -42,6 +48,8 @@ class Extraction:
     table: FineTable
     certificate: Certificate
     quotient: Quotient
+    fidelity: Fidelity | None
+    proof: Proof | None
 
     @property
     def machine(self) -> Machine:
@@ -102,7 +110,19 @@ class Extraction:
         return (
             f"Not proved: {fault.what} fails by {abs(fault.margin):.2g} in {rows} of the network "
             f"{self.name} at {self.fine.words_of(fault.key)}, so that the table is only what was "
-            "seen; --sharpen writes a network that decides more clearly."
+            f"seen: {self.fidelity.words()}."
+        )
+
+    def statement_for_all_n(self) -> str:
+        """What is proved of a task's sequences, for all n, in one sentence."""
+        pattern, proof = self.lessons.pattern, self.proof
+        if not proof.holds:
+            return f"Not proved for all n: {proof.reason}."
+        who = "the table, and so the network, has" if self.certificate.holds else "the table has"
+        return (
+            f"Proved for all n, from {pattern.smallest_n} up: on every sequence of {pattern.name} "
+            f"that is read from an empty memory, {who} a row for whatever is met and predicts all "
+            "that can be predicted, right."
         )
 
 
@@ -111,8 +131,9 @@ def extract(
     lessons: OfTask | OfTexts | None = None,
     name: str | None = None,
     width: float | None = None,
+    max_states: int = MOST_STATES,
 ) -> Extraction:
-    """Reads the table out of a rounded model without a recurrent kernel.
+    """Reads the table out of a rounded model.
 
     Args:
         model: The model.
@@ -120,6 +141,8 @@ def extract(
         name: What to call it.
         width: How far values of one class may be apart; the widest of `WIDTHS` that can be
             certified if not given.
+        max_states: How many states a table may have that is read out of a network with a
+            recurrent kernel.
 
     Returns:
         An `Extraction`.
@@ -141,25 +164,37 @@ def extract(
             f"{name} knows {''.join(model.vocabulary)}."
         )
     network = Network.of(model, name)
-    table, certificate, width = _certified(network, lessons, WIDTHS if width is None else (width,))
+    table, certificate, width, alike = _certified(model, network, lessons, width, max_states)
     small = quotient.smallest(table, certificate)
-    return Extraction(name, network, lessons, width, table, certificate, small)
+    proof = None
+    if isinstance(lessons, OfTask):
+        proof = prove(certificate.machine, lessons.pattern)
+    return Extraction(name, network, lessons, width, table, certificate, small, alike, proof)
 
 
-def _certified(network, lessons, widths):
-    """The widest classes that can be certified, or those that fail by the least."""
+def _certified(model, network, lessons, width, max_states):
+    """The widest classes that can be certified, or else those that say best what the network
+    says, and fail by the least."""
     best = None
-    for width in widths:
+    for of_values, of_states in _widths(network, width):
         try:
-            table = fine.build(network, lessons.batches(), width)
+            table = fine.build(network, lessons.batches(), of_values, of_states, max_states)
         except fine.TooManyRowsError:
             if best is None:
                 raise
             break
         certificate = certificates.certify(network, table)
-        margin = min((fault.margin for fault in certificate.faults), default=0.0)
-        if best is None or margin > best[0]:
-            best = margin, table, certificate, width
         if certificate.holds:
-            break
-    return best[1:]
+            return table, certificate, of_values, None
+        alike = fidelity(model, certificate.machine, lessons.fresh())
+        worth = alike.share, certificate.faults[0].margin
+        if best is None or worth > best[0]:
+            best = worth, (table, certificate, of_values, alike)
+    return best[1]
+
+
+def _widths(network, width):
+    """Pairs of widths, of values and of what states tell, from wide to narrow."""
+    if not network.carried:
+        return [(each, 0.0) for each in (WIDTHS if width is None else (width,))]
+    return [(WIDTHS[1] if width is None else width, of_states) for of_states in STATE_WIDTHS]

@@ -16,6 +16,7 @@ from keras_stackrnn.extract.network import Network
 from keras_stackrnn.memories.soft import EMPTY
 
 MOST_ROWS = 5000
+MOST_STATES = 200
 
 
 class TooManyRowsError(ValueError):
@@ -43,15 +44,23 @@ class FineTable:
     follows: dict[tuple[Key, Key], None]
 
 
-def build(network: Network, batches: Iterable[list[Lesson]], width: float) -> FineTable:
+def build(
+    network: Network,
+    batches: Iterable[list[Lesson]],
+    width: float,
+    state_width: float = 1.0,
+    most_states: int = MOST_STATES,
+) -> FineTable:
     """Reads batch after batch until one brings no new row.
 
     Args:
         network: The network.
         batches: What is read.
         width: How far values of one class may be apart.
+        state_width: How far apart what hidden units of one state tell the next step may be.
+        most_states: How many states there may be.
     """
-    builder = _Builder(network, width)
+    builder = _Builder(network, width, state_width, most_states)
     for batch in batches:
         before = len(builder.machine.rows)
         for lesson in batch:
@@ -62,18 +71,16 @@ def build(network: Network, batches: Iterable[list[Lesson]], width: float) -> Fi
 
 
 class _Builder:
-    def __init__(self, network, width):
+    def __init__(self, network, width, state_width, most_states):
         self._network = network
         self._width = width
-        self._elements = [[] for _ in range(network.memories)]
-        places = tuple(
-            (memory, place)
-            for memory in range(network.memories)
-            for place in range(network.read_depth)
-        )
-        names = ((),) * network.memories
+        self._state_width = state_width
+        self._told = []
+        self._most_states = most_states
+        names = network.memory_names
+        self._elements = [[] for _ in names]
         self.machine = Machine(
-            network.vocabulary, network.kind, network.memory_names, places, names, {}
+            network.vocabulary, network.kinds, names, network.places, ((),) * len(names), {}
         )
         self._scored = {}
         self._starts = {}
@@ -97,18 +104,23 @@ class _Builder:
 
     def _ask(self, key):
         network = self._network
-        seen = np.array(
-            [
-                network.empty if number == EMPTY else self._elements[memory][number]
-                for (memory, _), number in zip(self.machine.places, key.seen, strict=True)
-            ]
-        ).reshape(1, network.memories, network.read_depth, network.element_size)
-        step = network.step(np.array([key.token]), seen)
+        seen = [
+            network.empty[memory] if number == EMPTY else self._elements[memory][number]
+            for (memory, _), number in zip(self.machine.places, key.seen, strict=True)
+        ]
+        carried = np.array(seen[-1:] if network.carried else [[]])
+        read = np.array(seen[:-1] if network.carried else seen).reshape(
+            1, network.memories, network.read_depth, network.element_size
+        )
+        step = network.step(np.array([key.token]), read, carried)
         actions = tuple(network.kind.action_names[action] for action in step.actions[0])
         writes = tuple(
             self._class_of(memory, step.values[0, memory]) if network.kind.writes(action) else None
             for memory, action in enumerate(actions)
         )
+        if network.carried:
+            actions += ("WRITE",)
+            writes += (self._state_of(step.hidden[0]),)
         row = Row(actions, writes, int(step.prediction[0]))
         self.machine.rows[key] = row
         if len(self.machine.rows) > MOST_ROWS:
@@ -120,22 +132,46 @@ class _Builder:
 
     def _class_of(self, memory, value):
         elements = self._elements[memory]
-        distances = [float(abs(element - value).max()) for element in elements]
-        nearest = min(range(len(elements)), key=distances.__getitem__, default=None)
-        if nearest is not None and distances[nearest] <= self._width / 2:
-            return nearest
-        elements.append(value)
-        return len(elements) - 1
+        return _nearest(elements, value, elements, value, self._width)
+
+    def _state_of(self, hidden):
+        """Hidden units are alike that tell the next step alike."""
+        told, elements = self._network.told(hidden), self._elements[-1]
+        state = _nearest(self._told, told, elements, hidden, self._state_width)
+        if state == len(self._told):
+            self._told.append(told)
+        if len(elements) > self._most_states:
+            raise TooManyRowsError(
+                f"There are too many states for a table: more than {self._most_states:,} where "
+                f"those of one state tell the next step at most {self._state_width:g} apart."
+            )
+        return state
 
     def table(self):
-        shape = (-1, self._network.element_size)
-        elements = tuple(np.array(each).reshape(shape) for each in self._elements)
-        names = tuple(
-            tuple(",".join(f"{number:.3f}" for number in element) for element in of_memory)
-            for of_memory in elements
+        elements = tuple(
+            np.array(each).reshape(-1, len(empty))
+            for each, empty in zip(self._elements, self._network.empty, strict=True)
         )
+        names = [
+            tuple(",".join(f"{number:.3f}" for number in element) for element in of_memory)
+            for of_memory in elements[: self._network.memories]
+        ]
+        if self._network.carried:
+            names.append(tuple(f"s{number + 1}" for number in range(len(elements[-1]))))
+        names = tuple(names)
         machine = dataclasses.replace(self.machine, classes=names)
         return FineTable(machine, elements, self._scored, self._starts, self._ends, self._follows)
+
+
+def _nearest(known, value, elements, element, width):
+    """The number of the nearest of those known, or a new one where none is near enough."""
+    if known:
+        distances = abs(np.array(known) - value).max(axis=1)
+        nearest = int(distances.argmin())
+        if distances[nearest] <= width / 2:
+            return nearest
+    elements.append(element)
+    return len(elements) - 1
 
 
 class _AskingRun(Run):

@@ -53,6 +53,10 @@ class OfTask:
                     lessons[tuple(lesson.tokens)] = lesson
             yield list(lessons.values())
 
+    def fresh(self) -> list[Lesson]:
+        """Lessons of the same sizes that are in no batch, the short ones first."""
+        return [self.lesson(n, i, "validation") for n in self.pattern.train_sizes for i in range(8)]
+
     def lesson(self, n: int, index: int, split: str = "train") -> Lesson:
         """One text that begins with a sequence for n; those that follow it have any other n."""
         sizes = self.pattern.train_sizes
@@ -91,6 +95,10 @@ class OfTexts:
         if not lessons:
             raise ValueError(f"There are no texts in {self.path}: expected one on each line.")
         yield lessons
+
+    def fresh(self) -> list[Lesson]:
+        """The lines themselves: there are no others."""
+        return next(iter(self.batches()))
 
 
 def lesson_of(pattern: patterns.Pattern, sequences: list) -> Lesson:

@@ -10,27 +10,30 @@ from typing import NamedTuple
 
 from keras_stackrnn.memories import MemoryKind
 from keras_stackrnn.memories.soft import EMPTY
+from keras_stackrnn.memories.zipper import NO_OP, VALUE, Action, Zipper
+
+# What a network with a recurrent kernel carries from one symbol to the next, as one more memory:
+# written at each symbol, and seen at the one after. Before the first it is empty.
+REGISTER = Zipper("state", (Action("WRITE", 0, 0, VALUE), NO_OP), head_word="before")
 
 
 class Key(NamedTuple):
-    """What decides: the state (0 where there is but one), the token id, the classes seen.
+    """What decides: the token id and the classes seen.
 
     The classes are in the order of `Machine.places`; an empty slot is `EMPTY`.
     """
 
-    state: int
     token: int
     seen: tuple[int, ...]
 
 
 class Row(NamedTuple):
-    """What is done: an action of each memory, the class it writes (`None`: it writes nothing), the
-    token id that comes next (`None`: undetermined), and the next state."""
+    """What is done: an action of each memory, the class it writes (`None`: it writes nothing), and
+    the token id that comes next (`None`: undetermined)."""
 
     actions: tuple[str, ...]
     writes: tuple[int | None, ...]
     prediction: int | None
-    state: int = 0
 
 
 class UnknownRowError(Exception):
@@ -43,7 +46,7 @@ class Machine:
 
     Attributes:
         vocabulary: The symbols.
-        kind: The memories' kind.
+        kinds: Each memory's kind; what hidden units carry on is a memory, too: see `REGISTER`.
         memories: The memories' names.
         places: Which elements are seen: pairs of a memory's number and how many elements of it are
             read before this one.
@@ -53,7 +56,7 @@ class Machine:
     """
 
     vocabulary: tuple[str, ...]
-    kind: MemoryKind
+    kinds: tuple[MemoryKind, ...]
     memories: tuple[str, ...]
     places: tuple[tuple[int, int], ...]
     classes: tuple[tuple[str, ...], ...]
@@ -105,8 +108,6 @@ class Machine:
             ]
             if seen:
                 words.append(f"{name} sees {' '.join(seen)}")
-        if any(row.state for row in self.rows.values()):
-            words.append(f"state {key.state}")
         return ", ".join(words)
 
 
@@ -115,12 +116,11 @@ class Run:
 
     def __init__(self, machine: Machine):
         self._machine = machine
-        self._memories = [machine.kind.simulation(None) for _ in machine.memories]
+        self._memories = [kind.simulation(None) for kind in machine.kinds]
         self._depths = [
             max((place + 1 for of, place in machine.places if of == memory), default=0)
             for memory in range(len(machine.memories))
         ]
-        self._state = 0
         self._steps = 0
         self._guard = machine.guard and Run(machine.guard)
 
@@ -131,7 +131,7 @@ class Run:
             for memory, depth in zip(self._memories, self._depths, strict=True)
         ]
         places = self._machine.places
-        return Key(self._state, token, tuple([seen[memory][place] for memory, place in places]))
+        return Key(token, tuple([seen[memory][place] for memory, place in places]))
 
     def step(self, token: int) -> tuple[Key, Row]:
         """Reads a symbol."""
@@ -141,7 +141,6 @@ class Run:
         row = self.row_of(key)
         for memory, action, number in zip(self._memories, row.actions, row.writes, strict=True):
             memory.act(action, number)
-        self._state = row.state
         self._steps += 1
         return key, row
 

@@ -1,11 +1,13 @@
 """One rounded step of a trained model in plain NumPy, and bounds on the same in float32."""
 
 import dataclasses
+import itertools
 from typing import NamedTuple
 
 import numpy as np
 
 from keras_stackrnn.extract import intervals
+from keras_stackrnn.extract.machine import REGISTER
 from keras_stackrnn.memories import MemoryKind
 from keras_stackrnn.memories.soft import EMPTY
 
@@ -16,6 +18,7 @@ class Step(NamedTuple):
     actions: np.ndarray  # [rows, memories]
     values: np.ndarray  # [rows, memories, element_size]
     prediction: np.ndarray  # [rows]
+    hidden: np.ndarray  # [rows, units]
 
 
 class Bounds(NamedTuple):
@@ -26,17 +29,21 @@ class Bounds(NamedTuple):
         low: `[rows, memories, element_size]`, a lower bound of what is written.
         high: The same, an upper bound.
         lead_of_prediction: `[rows]`.
+        hidden_low: `[rows, units]`, a lower bound of the hidden units.
+        hidden_high: The same, an upper bound.
     """
 
     lead: np.ndarray
     low: np.ndarray
     high: np.ndarray
     lead_of_prediction: np.ndarray
+    hidden_low: np.ndarray
+    hidden_high: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """The weights of a model with one layer of rounded memories and no other state.
+    """The weights of a model with one layer of rounded memories.
 
     Attributes:
         name: What the model is called in statements about it.
@@ -46,7 +53,8 @@ class Network:
         read_depth: How many elements of each are read.
         element_size: How many numbers an element has.
         inputs: `[symbols, features]`, what the layer reads for each symbol, and a 1 for the bias.
-        weights: `[features + read elements, units]`.
+        weights: `[features + read elements + carried units, units]`.
+        carried: How many hidden units are read at the next step: all, or none.
         activation: The hidden units' activation.
         decisions: `[units + 1, actions, memories]`, the last row being biases.
         values: `[units + 1, element_size, memories]`.
@@ -61,6 +69,7 @@ class Network:
     element_size: int
     inputs: np.ndarray
     weights: np.ndarray
+    carried: int
     activation: str
     decisions: np.ndarray
     values: np.ndarray
@@ -74,7 +83,9 @@ class Network:
         units, memories = cell.units, cell.num_memories
         symbols = len(model.vocabulary)
         inputs = np.eye(symbols) if model.embedding is None else _array(model.embedding.embeddings)
-        bias = _array(cell.bias, (1, units))
+        bias = _array(cell.bias, (units,)).reshape(1, units)
+        carried = units if cell.use_recurrent_kernel else 0
+        recurrent = _array(cell.recurrent_kernel, (0, units))
         actions, size = len(cell.actions), cell.element_size
         return cls(
             name=name,
@@ -84,7 +95,10 @@ class Network:
             read_depth=cell.read_depth,
             element_size=size,
             inputs=np.concatenate([inputs, np.ones((symbols, 1))], axis=1),
-            weights=np.concatenate([_array(cell.kernel), bias, _array(cell.memory_kernel)]),
+            weights=np.concatenate(
+                [_array(cell.kernel), bias, _array(cell.memory_kernel), recurrent]
+            ),
+            carried=carried,
             activation=cell.controller.activation,
             decisions=_with_bias(cell.action_kernel, cell.action_bias, (actions, memories)),
             values=_with_bias(cell.value_kernel, cell.value_bias, (size, memories)),
@@ -97,34 +111,61 @@ class Network:
 
     @property
     def memory_names(self) -> tuple[str, ...]:
-        return tuple(f"{self.kind.name}{i + 1}" for i in range(self.memories))
+        """Names of all that is remembered, the hidden units last where they are carried on."""
+        names = (f"{self.kind.name}{i + 1}" for i in range(self.memories))
+        return (*names, REGISTER.name) if self.carried else tuple(names)
 
     @property
-    def empty(self) -> np.ndarray:
-        """The element that an empty slot reads as."""
-        return np.full(self.element_size, EMPTY)
+    def kinds(self) -> tuple[MemoryKind, ...]:
+        """The kind of each of them."""
+        return (self.kind,) * self.memories + (REGISTER,) * bool(self.carried)
 
-    def step(self, tokens: np.ndarray, read: np.ndarray) -> Step:
-        """One step; `read` is `[rows, memories, read_depth, element_size]`."""
+    @property
+    def empty(self) -> tuple[np.ndarray, ...]:
+        """What each of them reads as where it is empty."""
+        slots = (np.full(self.element_size, EMPTY),) * self.memories
+        return (*slots, np.zeros(self.carried)) if self.carried else slots
+
+    @property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """What is seen of them: see `Machine.places`."""
+        read = itertools.product(range(self.memories), range(self.read_depth))
+        return (*read, (self.memories, 0)) if self.carried else tuple(read)
+
+    def told(self, hidden: np.ndarray) -> np.ndarray:
+        """What carried units tell the next step's hidden units."""
+        return hidden @ self.weights[len(self.weights) - self.carried :]
+
+    def step(self, tokens: np.ndarray, read: np.ndarray, carried: np.ndarray) -> Step:
+        """One step.
+
+        Args:
+            tokens: `[rows]`.
+            read: `[rows, memories, read_depth, element_size]`.
+            carried: `[rows, carried units]`.
+        """
         function, _ = intervals.ACTIVATIONS[self.activation]
-        hidden = _and_one(function(self._read_by(tokens, read) @ self.weights))
+        hidden = _and_one(function(self._read_by(tokens, read, carried) @ self.weights))
         sigmoid, _ = intervals.ACTIVATIONS["sigmoid"]
         values = sigmoid(np.einsum("ru,uem->rme", hidden, self.values))
         actions = np.einsum("ru,uam->rma", hidden, self.decisions).argmax(axis=2)
-        return Step(actions, values, (hidden @ self.outputs).argmax(axis=1))
+        return Step(actions, values, (hidden @ self.outputs).argmax(axis=1), hidden[:, :-1])
 
-    def bounds(self, tokens, low, high, actions, predictions) -> Bounds:
+    def bounds(self, tokens, low, high, carried, actions, predictions) -> Bounds:
         """Bounds on one step.
 
         Args:
             tokens: `[rows]`.
             low: `[rows, memories, read_depth, element_size]`, the least that is read.
             high: The same, the most.
+            carried: `[rows, carried units]` twice, the least and the most that they are.
             actions: `[rows, memories]`, which action is asked about.
             predictions: `[rows]`, which symbol is asked about.
         """
         before = intervals.products(
-            self._read_by(tokens, low), self._read_by(tokens, high), self.weights
+            self._read_by(tokens, low, carried[0]),
+            self._read_by(tokens, high, carried[1]),
+            self.weights,
         )
         low, high = map(_and_one, intervals.activated(*before, self.activation))
         leads = [
@@ -141,12 +182,15 @@ class Network:
             np.stack(leads, axis=1),
             *written,
             intervals.leads(low, high, self.outputs, predictions),
+            low[:, :-1],
+            high[:, :-1],
         )
 
-    def _read_by(self, tokens, read):
-        """`[rows, features + read elements]`: elements by place, then number, then memory."""
+    def _read_by(self, tokens, read, carried):
+        """`[rows, features + read elements + carried units]`: elements by place, then number, then
+        memory."""
         elements = read.transpose(0, 2, 3, 1).reshape(len(read), -1)
-        return np.concatenate([self.inputs[tokens], elements], axis=1)
+        return np.concatenate([self.inputs[tokens], elements, carried], axis=1)
 
 
 def _array(weight, shape=None) -> np.ndarray:

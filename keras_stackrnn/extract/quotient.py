@@ -19,6 +19,8 @@ from keras_stackrnn.memories.soft import EMPTY
 _FEW_MEMORIES = 12
 # How many choices of the same size are worked out to see which gives the smallest table.
 _CHOICES = 24
+# Tables of more rows are nothing to read in any case.
+_MOST_ROWS = 1500
 
 
 class Rule(NamedTuple):
@@ -79,6 +81,8 @@ class _Done(NamedTuple):
 def smallest(table: FineTable, certificate: Certificate) -> Quotient:
     """The quotient of the fewest rules, and then memories, that is found."""
     fine = certificate.machine
+    if len(fine.rows) > _MOST_ROWS:
+        return _as_it_is(fine)
     rows = {key: _done(fine, key, row, table, certificate) for key, row in fine.rows.items()}
     small = [
         projection.coarsest().quotient()
@@ -88,6 +92,13 @@ def smallest(table: FineTable, certificate: Certificate) -> Quotient:
     return min(small, key=_size)
 
 
+def _as_it_is(machine):
+    """No quotient at all: every row a rule, every memory and class its own."""
+    rules = tuple(Rule(key.token, key.seen, row) for key, row in machine.rows.items())
+    merged = tuple({number: number for number in range(len(of))} for of in machine.classes)
+    return Quotient(machine, rules, tuple(range(len(machine.memories))), merged)
+
+
 def _size(quotient):
     machine = quotient.machine
     return len(quotient.rules), len(machine.memories), sum(map(len, machine.classes))
@@ -95,18 +106,22 @@ def _size(quotient):
 
 def _done(machine, key, row, table, certificate):
     """All that would be as right as what a row does."""
-    kind = machine.kind
-    idle = frozenset(
-        name for name in kind.action_names if kind.has_no_effect_on_empty(name, only_head=True)
-    )
+    idle = [
+        frozenset(
+            name for name in kind.action_names if kind.has_no_effect_on_empty(name, only_head=True)
+        )
+        for kind in machine.kinds
+    ]
     heads = {memory: number for (memory, place), number in _seen(machine, key) if place == 0}
     actions = tuple(
-        idle if action in idle and heads.get(memory) == EMPTY else frozenset([action])
+        idle[memory]
+        if action in idle[memory] and heads.get(memory) == EMPTY
+        else frozenset([action])
         for memory, action in enumerate(row.actions)
     )
-    certain = certificate.certain[key]
+    prediction = certificate.predictions[key]
     # What is never scored may stay undetermined.
-    predictions = {certain} if key in table.scored else {None, certain}
+    predictions = {prediction} if key in table.scored else {None, prediction}
     return _Done(actions, row.writes, frozenset(predictions))
 
 
@@ -238,7 +253,7 @@ class _Projection:
             groups[token, renamed] = done._replace(writes=writes)
         rules = tuple(_rules(groups))
         rows = {
-            Key(0, token, seen): next(
+            Key(token, seen): next(
                 rule.row for rule in rules if rule.token == token and _matches(rule.seen, seen)
             )
             for token, seen in groups
@@ -249,11 +264,11 @@ class _Projection:
         )
         machine = Machine(
             self._machine.vocabulary,
-            self._machine.kind,
+            tuple(self._machine.kinds[memory] for memory in self._kept),
             tuple(self._machine.memories[memory] for memory in self._kept),
             self._kept_places,
             tuple(
-                _names_of(memory, len(of), rules, self._machine.vocabulary)
+                _names_of(memory, len(of), rules, rows, self._kept_places, self._machine.vocabulary)
                 for memory, of in enumerate(numbers)
             ),
             rows,
@@ -340,11 +355,19 @@ def _matches(pattern, seen):
     return all(want is None or want == is_ for want, is_ in zip(pattern, seen, strict=True))
 
 
-def _names_of(memory, count, rules, vocabulary):
-    """Classes by what they do: the only one is a mark, others are named for the symbols at which
-    they are written, where those differ."""
+def _names_of(memory, count, rules, rows, places, vocabulary):
+    """Classes by what they do: the only one is a mark, others are named for the symbols that are
+    predicted where they are seen, or at which they are written, where those differ."""
     if count <= 1:
         return ("mark",) * count
+    for at, (of, _) in enumerate(places):
+        if of == memory:
+            tell = [
+                {row.prediction for key, row in rows.items() if key.seen[at] == number} - {None}
+                for number in range(count)
+            ]
+            if all(len(tokens) == 1 for tokens in tell) and len(set().union(*tell)) == count:
+                return tuple(vocabulary[token] for [token] in tell)
     writers = [
         {rule.token for rule in rules if rule.row.writes[memory] == number}
         for number in range(count)

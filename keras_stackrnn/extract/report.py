@@ -40,7 +40,7 @@ class Report:
         rules = len(self.found.quotient.rules)
         return (
             f"{len(fine.rows)} fine rows and {sum(map(len, fine.classes))} classes of values in "
-            f"{len(fine.memories)} {fine.kind.plural}; {rules} rows with "
+            f"{len(fine.memories)} memories; {rules} rows with "
             f"{', '.join(small.memories) or 'no memory at all'}"
         )
 
@@ -62,7 +62,12 @@ class Report:
             parts.append(to_text(machine, rows))
         sentences = [self.found.statement()]
         if self.shares is not None:
-            sentences.append(self.score_words())
+            sentences += [self.found.statement_for_all_n(), self.score_words()]
+            if not self.found.certificate.holds:
+                sentences.append(
+                    "Networks that decide more clearly: --prune=FILE.keras, --sharpen=FILE.keras, "
+                    f"or python train.py --task={self.found.lessons.pattern.name} --memories=2."
+                )
         if self.agreements:
             words = "; ".join(f"n = {each.words()}" for each in self.agreements)
             sentences.append(f"Seen: network and program predict the same at {words}.")

@@ -31,8 +31,9 @@ def to_text(machine: Machine, rules: tuple[Rule, ...]) -> str:
 def place_name(machine: Machine, place: tuple[int, int]) -> str:
     """As in `stack1[top]`, `stack1[1]` below it, `list1[-1]` left of the head."""
     memory, number = place
-    where = machine.kind.places(number + 1)[number]
-    word = machine.kind.head_word if where == 0 else where
+    kind = machine.kinds[memory]
+    where = kind.places(number + 1)[number]
+    word = kind.head_word if where == 0 else where
     return f"{machine.memories[memory]}[{word}]"
 
 

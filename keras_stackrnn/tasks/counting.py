@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from keras_stackrnn.tasks.draws import Draw, Draws
+from keras_stackrnn.tasks.grammars import CountedRuns
 from keras_stackrnn.tasks.pattern import Batch, Pattern
 from keras_stackrnn.tasks.registry import add
 
@@ -60,6 +61,7 @@ def _add_counting(
             generate=generate,
             generate_batch=generate_batch,
             recover=recover,
+            grammar=CountedRuns(alphabet, settled_by, runs),
             next_first_is_deterministic=True,
             **properties,
         )

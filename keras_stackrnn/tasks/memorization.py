@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from keras_stackrnn.tasks.draws import Draw, scale, words
+from keras_stackrnn.tasks.grammars import WordAndBack
 from keras_stackrnn.tasks.pattern import Batch, Pattern
 from keras_stackrnn.tasks.registry import add, add_family
 
@@ -47,6 +48,7 @@ def memorize(number_of_symbols: int) -> Pattern:
         generate=generate,
         generate_batch=generate_batch,
         recover=recover,
+        grammar=WordAndBack(symbols, "="),
         smallest_n=1,
         n_means="length of the word",
         example=(

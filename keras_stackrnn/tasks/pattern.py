@@ -13,6 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from keras_stackrnn.tasks.draws import Draw, draw_key
+from keras_stackrnn.tasks.grammars import CountedRuns, WordAndBack
 from keras_stackrnn.tasks.parsing import parse
 from keras_stackrnn.tasks.rows import Rows, mask, padded
 from keras_stackrnn.tasks.sizes import FAR_SIZES, LARGEST_TEST_N, LARGEST_TRAINING_N
@@ -77,6 +78,8 @@ class Pattern(Task):
             text may come from. Optional: it makes `parse` fast. Without, every n is tried, the
             symbols being what was drawn, which reads patterns that draw nothing or first of all
             a word.
+        grammar: What all its sequences look like. Optional: what is read out of a network can then
+            be proved right for all n.
         flows: Whether sequences are learned from one after the other, the memory not being emptied
             between them, and nothing marks where one ends. Without, each begins with an empty
             memory, and has to mark its end itself if it is to be told.
@@ -107,6 +110,7 @@ class Pattern(Task):
     generate_batch: Callable[..., Batch] | None = None
     limit_means: str | None = None
     recover: Callable[[str, int], Iterable[tuple[int, Iterable[int]]]] | None = None
+    grammar: CountedRuns | WordAndBack | None = None
     flows: bool = True
     train_sizes: range | None = None
     test_sizes: range | None = None

@@ -14,10 +14,10 @@ _BOTTOM = "Z"
 def to_jflap(found) -> str:
     """The automaton of an extraction whose small machine has one stack."""
     machine = found.machine
-    if len(machine.memories) != 1 or not machine.kind.head_is_on_pile:
+    if len(machine.memories) != 1 or not machine.kinds[0].head_is_on_pile:
         raise ValueError(
-            "JFLAP's pushdown automata have one stack: expected a machine with just one, got one "
-            f"with {', '.join(machine.memories) or 'none'} ({machine.kind.plural})."
+            "JFLAP's pushdown automata have one stack: expected a machine with just one stack, got "
+            f"one with {', '.join(machine.memories) or 'no memory'}."
         )
     if any(len(symbol) > 1 for symbol in machine.vocabulary):
         raise ValueError("JFLAP's symbols are characters, and those of this machine are words.")
@@ -69,7 +69,7 @@ def _moves(found):
         popped = "".join(_BOTTOM if each == EMPTY else _letter(merged[each]) for each in seen)
         # One Z is the bottom; below it there is nothing to pop.
         popped = popped.rstrip(_BOTTOM) + (_BOTTOM if popped.endswith(_BOTTOM) else "")
-        match machine.kind.role(row.actions[0]):
+        match machine.kinds[0].role(row.actions[0]):
             case "adds":
                 pushed = _letter(row.writes[0]) + popped
             case "takes":

@@ -15,8 +15,6 @@ def to_json(found) -> str:
         "statement": found.statement(),
         "certified": certificate.holds,
         "vocabulary": list(small.vocabulary),
-        "kind": small.kind.description(),
-        "actions": list(small.kind.action_names),
         **_table(small, [_rule(small, rule) for rule in found.quotient.rules], "rules"),
         "fine": {
             **_table(
@@ -35,7 +33,10 @@ def to_json(found) -> str:
 
 def _table(machine: Machine, rows: list[dict], name: str) -> dict:
     return {
-        "memories": list(machine.memories),
+        "memories": [
+            {"name": name, "kind": kind.description(), "actions": list(kind.action_names)}
+            for name, kind in zip(machine.memories, machine.kinds, strict=True)
+        ],
         "places": [place_name(machine, place) for place in machine.places],
         "classes": [list(names) for names in machine.classes],
         name: rows,

@@ -14,7 +14,7 @@ _TEMPLATE = '''"""What {name} has learned, as a program.
     python FILE TEXT    prints what comes after each symbol of TEXT, ? where that is undetermined
     python FILE         tests itself
 
-RULES is the table above. CERTIFIED is the finer table that the network was compared with; it reads
+RULES is the table above. FINE is the finer table that the network was compared with; it reads
 along, and what it does not know is an error, never a guess.
 """
 
@@ -24,10 +24,9 @@ EMPTY = -1
 VOCABULARY = {vocabulary}
 # Each rule: the symbol; what is seen at each place (-1 is empty, None is anything); each memory's
 # action and what it writes; what comes next, or None.
-MEMORIES = {memories}
 PLACES = {places}
 RULES = {rules}
-{memory}
+{sources}
 
 class UnknownRow(Exception):
     """A text has led to something that is in no row of the table."""
@@ -37,7 +36,7 @@ class Machine:
     """Memories, and a table that says what to do with them."""
 
     def __init__(self, memories, places, rules):
-        self.memories = [{make} for _ in memories]
+        self.memories = [make(*arguments) for make, arguments in memories]
         self.places = places
         self.rules = {{}}
         for symbol, *rule in rules:
@@ -62,22 +61,24 @@ class Machine:
 
 def run(text):
     """What comes after each symbol of a text, None where that is undetermined."""
-    certified = Machine(CERTIFIED_MEMORIES, CERTIFIED_PLACES, CERTIFIED)
+    fine = Machine(FINE_MEMORIES, FINE_PLACES, FINE)
     machine = Machine(MEMORIES, PLACES, RULES)
     following = []
     for symbol in text{split}:
         if symbol not in VOCABULARY:
             raise ValueError(f"expected one of {{' '.join(VOCABULARY)}}, got {{symbol!r}}")
-        certified.step(symbol)
+        fine.step(symbol)
         following.append(machine.step(symbol))
     return following
 
 
 # Texts, and what comes after each of their symbols.
 TESTS = {tests}
-CERTIFIED_MEMORIES = {fine_memories}
-CERTIFIED_PLACES = {fine_places}
-CERTIFIED = {fine_rules}
+# What the memories of both tables are made with.
+MEMORIES = {memories}
+FINE_MEMORIES = {fine_memories}
+FINE_PLACES = {fine_places}
+FINE = {fine_rules}
 
 
 def test():
@@ -102,30 +103,34 @@ if __name__ == "__main__":
 def to_python(found, texts: list) -> str:
     """The program of an extraction; `texts` are what it tests itself on."""
     small, fine = found.machine, found.fine
-    name, arguments = small.kind.standalone()
     words = any(len(symbol) > 1 for symbol in small.vocabulary)
-    memory = inspect.getsource(getattr(standalone, name))
+    classes = dict.fromkeys(kind.standalone()[0] for kind in fine.kinds)
+    sources = (inspect.getsource(getattr(standalone, name)) for name in classes)
     return _TEMPLATE.format(
         name=found.name,
         statement=found.statement(),
         table=_indented(found.to_text()),
         vocabulary=_literal(list(small.vocabulary)),
-        memories=_literal(list(small.memories)),
+        memories=_memories(small),
         places=_literal(list(small.places)),
         rules=_literal(
             [_rule(small, rule.token, rule.seen, rule.row) for rule in found.quotient.rules]
         ),
-        memory="\n\n" + memory,
-        make=f"{name}({', '.join(map(repr, arguments))})",
+        sources="".join(f"\n\n{source}" for source in sources),
         split=".split()" if words else "",
         joint='" "' if words else '""',
         tests=_literal([(text, small.run(text)) for text in texts]),
-        fine_memories=_literal(list(fine.memories)),
+        fine_memories=_memories(fine),
         fine_places=_literal(list(fine.places)),
         fine_rules=_literal(
             [_rule(fine, key.token, key.seen, row) for key, row in fine.rows.items()]
         ),
     )
+
+
+def _memories(machine: Machine) -> str:
+    made = (kind.standalone() for kind in machine.kinds)
+    return "[" + ", ".join(f"({name}, {arguments!r})" for name, arguments in made) + "]"
 
 
 def _rule(machine: Machine, token, seen, row):
