@@ -3,9 +3,9 @@
     python reproduce/chomsky.py
     python reproduce/chomsky.py --tasks=parity_check,even_pairs --seeds=1,2,3,4
 
-A run that is finished is not repeated, and one that was stopped goes on. After every run `results/`
-gets the table (chomsky.md) and the same as data (chomsky.json). A row that is there already stays
-until it is measured again.
+There is a run on each core. One that is finished is not repeated, and one that was stopped goes on.
+After every run `results/` gets the table (chomsky.md) and the same as data (chomsky.json). A row
+that is there already stays until it is measured again.
 """
 
 import dataclasses
@@ -18,8 +18,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from absl import app, flags, logging
 
-from keras_stackrnn.training import RunError, TrainingConfig, run_folder, train
+from keras_stackrnn.training import TrainingConfig, run_folder
 from keras_stackrnn.training.files import write_aside
+from keras_stackrnn.training.sweep.script import measure
 
 SUITE = "chomsky"
 # The recipes were made with the first seed. Of the tasks that have no recipe of their own, the
@@ -73,6 +74,12 @@ def define_flags(values: flags.FlagValues) -> None:
     flags.DEFINE_list("seeds", seeds, "Seeds.", flag_values=values)
     flags.DEFINE_string("runs", "runs/chomsky", "Folder for the runs.", flag_values=values)
     flags.DEFINE_string("results", "results", "Folder for the table.", flag_values=values)
+    flags.DEFINE_integer(
+        "processes",
+        None,
+        "Runs at a time; as many as there are cores if not given.",
+        flag_values=values,
+    )
 
 
 def config_of(task: str, seed: int, runs: Path) -> TrainingConfig:
@@ -90,12 +97,6 @@ def planned(tasks: list[str], seeds: list[int]) -> list[tuple[str, int]]:
         for task in tasks
         if seed == DEFAULT_SEED or task in WITH_RECIPE
     ]
-
-
-def run(config: TrainingConfig) -> None:
-    folder = Path(config.output_dir)
-    if not (folder / run_folder.EVALUATION).exists():
-        train(config, resume=(folder / run_folder.CONFIG).exists())
 
 
 def row_of(task: str, seed: int, runs: Path) -> dict | None:
@@ -225,13 +226,13 @@ def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> None:
         if task not in TASKS:
             sys.exit(f"tasks must be some of {', '.join(TASKS)}, got {task!r}.")
     runs, results = Path(values.runs), Path(values.results)
-    for task, seed in planned(values.tasks, list(map(int, values.seeds))):
-        print(f"== {task}, seed {seed}", flush=True)
-        try:
-            run(config_of(task, seed, runs))
-        except (RunError, ValueError) as error:
-            sys.exit(str(error))
-        write_results(runs, results)
+    to_run = planned(values.tasks, list(map(int, values.seeds)))
+    measure(
+        lambda: [config_of(*each, runs) for each in to_run],
+        "python reproduce/chomsky.py",
+        lambda _: write_results(runs, results),
+        values.processes,
+    )
 
 
 if __name__ == "__main__":

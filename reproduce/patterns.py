@@ -11,7 +11,6 @@ pictures. A row that is there already stays until it is measured again.
 import dataclasses
 import json
 import os
-import shlex
 import sys
 from pathlib import Path
 
@@ -21,9 +20,9 @@ from absl import app, flags, logging
 
 from keras_stackrnn.models import has_memory
 from keras_stackrnn.trace import figures
-from keras_stackrnn.training import RunError, TrainingConfig, run_folder
+from keras_stackrnn.training import TrainingConfig, run_folder
 from keras_stackrnn.training.files import write_aside
-from keras_stackrnn.training.sweep import Sweep
+from keras_stackrnn.training.sweep.script import measure
 
 TASKS = ("anbn", "anbncn", "anbncndn", "anb2n", "anbmcnm", "memorize", "binary_addition")
 DEFAULT_SEED = 1
@@ -192,20 +191,13 @@ def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> None:
             if value not in known:
                 sys.exit(f"{name} must be some of {', '.join(known)}, got {value!r}.")
     runs, results = Path(values.runs), Path(values.results)
-    runs_to_do = planned(values.tasks, values.models, list(map(int, values.seeds)))
-    try:
-        sweep = Sweep(
-            [config_of(*each, runs) for each in runs_to_do],
-            shlex.join(["python", "reproduce/patterns.py", *sys.argv[1:]]),
-            processes=values.processes,
-            on_finished=lambda: write_results(runs, results),
-        )
-        failed = sweep.run()
-    except (RunError, ValueError) as error:
-        sys.exit(str(error))
-    write_results(runs, results)
-    if failed:
-        sys.exit("\n".join(f"{job.name}: {job.words}" for job in failed))
+    to_run = planned(values.tasks, values.models, list(map(int, values.seeds)))
+    measure(
+        lambda: [config_of(*each, runs) for each in to_run],
+        "python reproduce/patterns.py",
+        lambda _: write_results(runs, results),
+        values.processes,
+    )
 
 
 if __name__ == "__main__":

@@ -7,16 +7,16 @@ Flags of a training hold for all runs. The same command goes on where it was sto
 finished are not repeated. The table is in the folder (sweep.md, and sweep.json with the same).
 """
 
-import shlex
 import sys
 from pathlib import Path
 
 from absl import flags, logging
 
-from keras_stackrnn.training import InterruptedRunError, RunError, command
+from keras_stackrnn.training import command
 from keras_stackrnn.training.configs import AnyConfig, config_class
 from keras_stackrnn.training.sweep import results
-from keras_stackrnn.training.sweep.sweep import Sweep, folder_of
+from keras_stackrnn.training.sweep.script import measure
+from keras_stackrnn.training.sweep.sweep import folder_of
 
 CALLED = "python -m keras_stackrnn.training.sweep"
 HELP = {
@@ -74,27 +74,16 @@ def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> None:
     """Runs what is asked for; a fault ends the program with one sentence."""
     logging.set_verbosity(logging.WARNING)
     folder = Path(values.output_dir)
-    try:
-        if len(arguments) > 1:
-            raise ValueError(f"Everything is a flag, got {arguments[1]!r}.")
-        sweep = Sweep(
-            configs_from_flags(values),
-            shlex.join([*CALLED.split(), *sys.argv[1:]]),
-            processes=values.processes,
-            on_finished=lambda: results.write(sweep.jobs, folder),
-        )
-        failed = sweep.run()
-    except InterruptedRunError as interruption:
-        print(interruption, file=sys.stderr)
-        sys.exit(128 + interruption.signal_number)
-    except (RunError, ValueError) as error:
-        sys.exit(str(error))
-    rows = results.write(sweep.jobs, folder)
-    print("\n".join(results.table_of(rows)))
+    if len(arguments) > 1:
+        sys.exit(f"Everything is a flag, got {arguments[1]!r}.")
+    measure(
+        lambda: configs_from_flags(values),
+        CALLED,
+        lambda jobs: results.write(jobs, folder),
+        values.processes,
+    )
+    print("\n".join(results.table_of(results.read(folder))))
     print(f"\nIn {folder}: {results.TABLE}, {results.DATA}, and a folder for each run.")
-    if failed:
-        lines = [f"  {job.name}: {job.words}" for job in failed]
-        sys.exit("\n".join([f"{len(failed)} of {len(sweep.jobs)} runs failed:", *lines]))
 
 
 if __name__ == "__main__":

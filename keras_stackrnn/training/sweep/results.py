@@ -39,6 +39,11 @@ def write(jobs: list[Job], folder: Path) -> list[dict]:
     return rows
 
 
+def read(folder: Path) -> list[dict]:
+    """The rows that were written."""
+    return json.loads((folder / DATA).read_text())
+
+
 def table_of(rows: list[dict]) -> list[str]:
     """The rows in Markdown, with a column for everything that one of them has."""
     names = list(dict.fromkeys(name for row in rows for name in row))
