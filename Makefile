@@ -6,7 +6,12 @@ INSTALLED := $(VENV)/.installed
 RUN := $(VENV)/bin/python
 BAZEL := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" bazel
 
-.PHONY: demo test test-slow lint bench reproduce campaign bazel
+UV := $(VENV)/bin/uv
+# Environments of their own, in which make tries other versions.
+LOWEST := build/lowest
+BACKENDS := build/backends
+
+.PHONY: demo test test-slow test-lowest test-backends lint docs dist bench reproduce campaign bazel
 
 demo: $(INSTALLED)
 	$(RUN) -m keras_stackrnn.demo
@@ -19,10 +24,36 @@ test: $(INSTALLED)
 test-slow: $(INSTALLED)
 	$(RUN) -m pytest -m slow
 
+# The oldest versions that pyproject.toml allows, as a set.
+test-lowest: $(INSTALLED)
+	$(UV) venv --quiet --clear --python $(RUN) $(LOWEST)
+	$(UV) pip install --quiet --python $(LOWEST) --resolution lowest-direct --editable ".[test]"
+	$(LOWEST)/bin/python -m pytest -n 2 --dist worksteal
+
+# The cells on JAX and torch: what runs there is started by the tests with `another_backend` in their names.
+test-backends: $(INSTALLED)
+	$(UV) venv --quiet --clear --python $(RUN) $(BACKENDS)
+	$(UV) pip install --quiet --python $(BACKENDS) --torch-backend cpu --editable ".[test]" jax torch
+	$(BACKENDS)/bin/python -m pytest -k another_backend
+
+# The website, in build/docs; the notebooks are executed for it.
+docs: $(INSTALLED)
+	$(RUN) -m sphinx --fail-on-warning --keep-going --quiet -c docs -d build/doctrees . build/docs
+	@echo "build/docs/index.html"
+
+# What is uploaded, and a try of it in an empty environment.
+dist: $(INSTALLED)
+	rm -rf dist
+	$(RUN) -m build --outdir dist .
+	$(RUN) -m twine check --strict dist/*
+	$(RUN) .ci/try_wheel.py dist/*.whl
+
 lint: $(INSTALLED)
 	$(RUN) -m ruff format --check .
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
+	$(RUN) -m check_jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(RUN) -m check_jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 
 # Hours; what is finished is not repeated. The language models: reproduce/penn_treebank.py --manual_dir=DIR.
 reproduce: $(INSTALLED)
@@ -46,7 +77,7 @@ bazel: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml
 	@$(RUN) -m pip --version > /dev/null 2>&1 || { $(make_venv); }
-	$(RUN) -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable ".[test,docs,dist]"
 	@touch $@
 
 define make_venv

@@ -23,6 +23,7 @@ COMMANDS = {
     "sweep": Command(
         "keras_stackrnn.training.sweep.__main__", "learn tasks with many models and seeds"
     ),
+    "evaluate": Command("keras_stackrnn.evaluate", "test a model on its task"),
     "trace": Command("keras_stackrnn.trace.__main__", "see what the memory does with a text"),
     "extract": Command("keras_stackrnn.extract.__main__", "print the program it has learned"),
     "export": Command("keras_stackrnn.export.__main__", "write a SavedModel"),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from absl import flags, logging
 
-from keras_stackrnn import command_line, patterns
+from keras_stackrnn import command_line, patterns, startup
 from keras_stackrnn.serving import config as serving_config
 from keras_stackrnn.serving.client import Client
 from keras_stackrnn.serving.server import ModelServer, ServerOptions
@@ -92,7 +92,8 @@ def next_commands(config: TrainingConfig) -> list[str]:
         f"{next_command(config)} &": "",
         f"python -m keras_stackrnn.serving.client --model={TASK.name} --watch": "type 2111=",
         shlex.join([*trace, "--text=2111=1112", f"--output={page}"]): "a page to step through",
-        "python train.py --task=anbncn": "another task",
+        f"{startup.training_call()} --task=anbncn": "another task",
+        startup.PROGRAM: "all there is to run",
     }
     # Under make the environment is one that the shell has not heard of.
     if sys.prefix != os.environ.get("VIRTUAL_ENV", sys.base_prefix):

@@ -24,7 +24,20 @@ __all__ = [
 
 
 def get(name: str) -> Pattern:
-    """The pattern of that name; `memorize_5` is memorization with five symbols."""
+    """The pattern of that name.
+
+    Args:
+        name: Its name; `memorize_5` is memorization with five symbols.
+
+    Returns:
+        A `Pattern`.
+
+    Example:
+
+    >>> from keras_stackrnn import patterns
+    >>> patterns.get("anb2n").sample(2, "train", 0).text
+    'aabbbb'
+    """
     task = tasks.get(name)
     if not isinstance(task, Pattern):
         raise ValueError(f"{name!r} is no pattern but a task of the form {task.form}.")
@@ -34,6 +47,16 @@ def get(name: str) -> Pattern:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all patterns, in alphabetical order."""
+    """The names of all patterns.
+
+    Returns:
+        Their names, in alphabetical order.
+
+    Example:
+
+    >>> from keras_stackrnn import patterns
+    >>> "memorize" in patterns.names()
+    True
+    """
     outside_suites = (name for name in tasks.names(Pattern.form) if "/" not in name)
     return tuple(name for name in outside_suites if tasks.get(name).flows)

@@ -41,6 +41,11 @@ def is_installed_command() -> bool:
     )
 
 
+def training_call() -> str:
+    """How a training is called by whoever reads what this process prints."""
+    return f"{PROGRAM} train" if is_installed_command() else "python train.py"
+
+
 def asks_for_overview() -> bool:
     """Whether the command line asks for nothing but words, for which nothing has to be loaded."""
     if not is_installed_command() and sys.orig_argv[-2:] != ["-m", "keras_stackrnn"]:
@@ -52,12 +57,12 @@ def asks_for_overview() -> bool:
 def only_errors() -> Iterator[None]:
     """While TensorFlow is imported: what it writes to stderr comes out afterwards, filtered.
 
-    Whoever sets TF_CPP_MIN_LOG_LEVEL wants to see what it says, and gets all of it.
+    Whoever sets TF_CPP_MIN_LOG_LEVEL to 0 wants to see what it says, and gets all of it.
     """
-    if not is_command() or _LOG_LEVEL in os.environ:
+    if not is_command() or os.environ.get(_LOG_LEVEL) == "0":
         yield
         return
-    os.environ[_LOG_LEVEL] = "2"
+    os.environ.setdefault(_LOG_LEVEL, "2")
     with filtered_stderr():
         yield
         # Looks for GPUs, about which there is more to be said.

@@ -58,6 +58,15 @@ try:
 except ImportError:  # there is none for Windows
     from asyncio import new_event_loop
 
+# What --help shows; --helpfull shows every flag.
+HELP = {
+    "Models": ("model_name", "model_base_path", "model_config_file"),
+    "Addresses": ("host", "port", "rest_api_port", "grpc_socket_path"),
+    "Throughput": ("enable_batching", "batching_parameters_file", "max_inflight_requests"),
+    "Safety": ("ssl_config_file", "refuse_file_operations", "max_message_bytes"),
+    "Operation": ("file_system_poll_wait_seconds", "monitoring_config_file", "drain_seconds"),
+}
+
 logger = logging.getLogger(__name__)
 
 _HEALTH_SECONDS = 0.5

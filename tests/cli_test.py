@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from absl import flags
-from training_case import REPOSITORY
+from training_case import REPOSITORY, tiny_config
 
 from keras_stackrnn import cli, command_line, startup
 
@@ -129,3 +129,5 @@ def test_a_program_of_ones_own_is_no_command(monkeypatch):
     for program in ("/venv/bin/keras-stackrnn", "keras-stackrnn.exe", str(REPOSITORY / "train.py")):
         monkeypatch.setattr(sys, "argv", [program])
         assert startup.is_command()
+    monkeypatch.setattr(sys, "argv", ["/venv/bin/keras-stackrnn", "train"])
+    assert tiny_config("a").resume_command() == "keras-stackrnn train --output_dir=a --resume"

@@ -169,7 +169,7 @@ def test_the_next_commands_know_where_the_run_is(tmp_path, monkeypatch):
 
     commands = [shlex.split(command, comments=True) for command in demo.next_commands(config)]
 
-    assert {command[0] for command in commands} == {"python"}
+    assert {command[0] for command in commands} == {"python", "keras-stackrnn"}
     assert f"--model_base_path={tmp_path}/a run/serving/memorize" in commands[0]
     assert f"--model={tmp_path}/a run" in commands[2]
     monkeypatch.delenv("VIRTUAL_ENV")

@@ -1,7 +1,4 @@
-"""Tests that the trained models among the results still are what README says of them."""
-
-import re
-import shlex
+"""Tests that the trained models of the gallery still are what the page on traces says of them."""
 
 import keras
 import pytest
@@ -9,18 +6,15 @@ import pytest
 if keras.backend.backend() != "tensorflow":
     pytest.skip("rounded models are evaluated with TensorFlow", allow_module_level=True)
 
-from absl import flags
 from training_case import REPOSITORY
 
 import keras_stackrnn
 from keras_stackrnn import gallery
 from keras_stackrnn.evaluation import evaluate
 from keras_stackrnn.patterns import get
-from keras_stackrnn.trace import __main__ as command
 from keras_stackrnn.trace.force import parse as parse_force
 
-README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^(\$ )?python -m keras_stackrnn\.trace (--model=gallery:.*)$", README, re.M)
+PAGE = (REPOSITORY / "docs/traces.md").read_text(encoding="utf-8")
 TEXT = "10110+111=10111."
 
 
@@ -41,7 +35,7 @@ def test_it_adds_numbers_far_longer_than_those_it_learned_from(adder):
 def test_forcing_one_action_of_the_adder_makes_one_digit_wrong(adder, force, said):
     record = keras_stackrnn.trace(adder, TEXT, rounding=True, force=parse_force([force]))
 
-    assert f"`--force={force}`" in README
+    assert f"`--force={force}`" in PAGE
     answer = [row["prediction"] for row in record.rows()[TEXT.index("=") :]]
     assert "".join(answer[: len(said)]) == said
 
@@ -55,24 +49,9 @@ def test_forcing_a_counters_stacks_changes_how_many_bs_it_expects(force, expecte
 
     record = keras_stackrnn.trace(counter, text, force=parse_force([force] if force else []))
 
-    assert not force or f"`--force={force}`" in README
+    assert not force or f"`--force={force}`" in PAGE
     after_first_b = record.predictions[text.index("b") :]
     assert after_first_b.index("a") + 1 == expected
-
-
-@pytest.mark.parametrize(("prompt", "words"), COMMANDS)
-def test_readmes_traces_are_what_the_command_gives(prompt, words, tmp_path, monkeypatch, capsys):
-    (tmp_path / "results").symlink_to(REPOSITORY / "results")
-    monkeypatch.chdir(tmp_path)
-    values = flags.FlagValues()
-    command.define_flags(values)
-
-    command.main(values(["trace", *shlex.split(words, comments=True)]), values)
-
-    if prompt:
-        shown = README.split(words)[1].split("```")[0]
-        assert capsys.readouterr().out.strip() == shown.strip()
-    assert values.output is None or (tmp_path / values.output).stat().st_size > 0
 
 
 def test_a_word_is_pushed_on_three_stacks_and_comes_back_from_them():

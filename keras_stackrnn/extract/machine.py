@@ -70,8 +70,9 @@ class Machine:
 
         Example:
 
-        >>> machine.run("aaabbb")
-        [None, None, None, 'b', 'b', 'a']
+        ```python
+        machine.run("aaabbb")  # [None, None, None, "b", "b", "a"]
+        ```
         """
         return [
             None if row.prediction is None else self.vocabulary[row.prediction]

@@ -38,6 +38,11 @@ class Entry(NamedTuple):
 def names() -> tuple[str, ...]:
     """The names of all models.
 
+    Returns:
+        Their names.
+
+    Example:
+
     >>> from keras_stackrnn import gallery
     >>> "anb2n" in gallery.names()
     True
@@ -47,6 +52,14 @@ def names() -> tuple[str, ...]:
 
 def about(name: str) -> Entry:
     """What is known of a model.
+
+    Args:
+        name: One of `names()`.
+
+    Returns:
+        An `Entry`.
+
+    Example:
 
     >>> from keras_stackrnn import gallery
     >>> gallery.about("anb2n").task
@@ -61,7 +74,20 @@ def about(name: str) -> Entry:
 
 
 def path_of(name: str) -> Path:
-    """The `.keras` file of a model."""
+    """The file of a model.
+
+    Args:
+        name: One of `names()`.
+
+    Returns:
+        The path of its `.keras` file.
+
+    Example:
+
+    >>> from keras_stackrnn import gallery
+    >>> gallery.path_of("anbn").name
+    'anbn.keras'
+    """
     about(name)
     return FOLDER / f"{name}.keras"
 

@@ -77,6 +77,14 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
         inputs: A 2D tensor of floats, with shape `(batch, features)`.
         states: List of two tensors, `[hidden, memory]`.
         training: Python boolean; only relevant with `rounding`.
+
+    Example:
+
+    ```python
+    inputs = np.random.random((32, 10, 8)).astype("float32")
+    cell = keras_stackrnn.MemoryCell(40, num_memories=5, kind="tape")
+    outputs = keras.layers.RNN(cell)(inputs)  # The outputs have shape `(32, 40)`.
+    ```
     """
 
     KIND: memories.MemoryKind | None = None  # of a subclass that has just one

@@ -52,6 +52,14 @@ class MemoryRNN(keras.layers.RNN):
         resets: Binary tensor of shape `(batch, timesteps)`; optional. At a step that is marked,
             state and memory begin anew, unless it is masked: so several sequences can lie in one
             row.
+
+    Example:
+
+    ```python
+    inputs = np.random.random((32, 10, 8)).astype("float32")
+    rnn = keras_stackrnn.MemoryRNN(40, num_memories=5, kind="tape", return_sequences=True)
+    outputs = rnn(inputs)  # The outputs have shape `(32, 10, 40)`.
+    ```
     """
 
     CELL: type[MemoryCell] = MemoryCell

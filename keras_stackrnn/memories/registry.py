@@ -11,7 +11,29 @@ _TAKEN = ("rnn", "gru", "lstm", "srcn")
 
 
 def register(kind: MemoryKind) -> MemoryKind:
-    """Makes a kind known by its name, to models, training, traces and commands; returns it."""
+    """Makes a kind known by its name, to models, training, traces and commands.
+
+    Args:
+        kind: The kind. Its name has small letters, digits and _.
+
+    Returns:
+        The kind.
+
+    Example:
+
+    >>> from keras_stackrnn import memories
+    >>> counter = memories.register(
+    ...     memories.Zipper(
+    ...         "doctest_counter",
+    ...         (
+    ...             memories.Action("UP", left=1, right=0, head=memories.VALUE),
+    ...             memories.Action("DOWN", left=-1, right=0, head=memories.FROM_LEFT),
+    ...         ),
+    ...     )
+    ... )
+    >>> memories.get("doctest_counter") is counter
+    True
+    """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", kind.name) or kind.name in _TAKEN:
         raise ValueError(
             "A kind of memory has a name of small letters, digits and _ that no model without a "
@@ -24,12 +46,35 @@ def register(kind: MemoryKind) -> MemoryKind:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all kinds, in the order in which they were registered."""
+    """The names of all kinds.
+
+    Returns:
+        Their names, in the order in which they were registered.
+
+    Example:
+
+    >>> from keras_stackrnn import memories
+    >>> memories.names()[:2]
+    ('stack', 'list')
+    """
     return tuple(_KINDS)
 
 
 def get(kind: MemoryKind | str | dict | None) -> MemoryKind:
-    """A kind itself, of its name, or of its `description`, which needs no registration."""
+    """The kind of memory that is meant.
+
+    Args:
+        kind: A kind itself, its name, or its `description`, which needs no registration.
+
+    Returns:
+        A `MemoryKind`.
+
+    Example:
+
+    >>> from keras_stackrnn import memories
+    >>> [action.name for action in memories.get("stack").actions]
+    ['PUSH', 'POP', 'NO-OP']
+    """
     if isinstance(kind, MemoryKind):
         return kind
     if isinstance(kind, dict):

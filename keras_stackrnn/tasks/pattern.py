@@ -94,7 +94,8 @@ class Pattern(Task):
 
     Example:
 
-    >>> get("anbn").sample(3, "test", 0).marked()
+    >>> from keras_stackrnn import patterns
+    >>> patterns.get("anbn").sample(3, "test", 0).marked()
     'aaab[bb]'
     """
 

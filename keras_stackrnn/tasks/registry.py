@@ -12,7 +12,20 @@ _listed: dict[str, str | None] = {}
 
 
 def add(task: Task) -> Task:
-    """Makes a task known by its name, and returns it."""
+    """Makes a task known by its name.
+
+    Args:
+        task: The task, with a name that no other one has.
+
+    Returns:
+        The task.
+
+    Example:
+
+    >>> from keras_stackrnn import tasks
+    >>> tasks.add(tasks.get("anbn")) is tasks.get("anbn")
+    True
+    """
     known = _tasks.get(task.name)
     if known is not None and _origin(known) != _origin(task):
         raise ValueError(f"There is a task {task.name!r} already; choose another name.")
@@ -36,13 +49,35 @@ def add_family(
         listed: Names of the family that are listed beside the other tasks; they are not made until
             they are asked for.
         form: The form of those.
+
+    Returns:
+        Nothing: from then on `get` knows them.
+
+    Example:
+
+    ```python
+    tasks.add_family("memorize", make_memorization)  # memorize_2, memorize_3, …
+    ```
     """
     _families[name] = make, most_numbers
     _listed.update(dict.fromkeys(listed, form))
 
 
 def get(name: str) -> Task:
-    """The task of that name; `memorize_5` is memorization with five symbols."""
+    """The task of that name.
+
+    Args:
+        name: Its name; `memorize_5` is memorization with five symbols.
+
+    Returns:
+        A `Task`.
+
+    Example:
+
+    >>> from keras_stackrnn import tasks
+    >>> tasks.get("anbn").sample(2, "train", 0).text
+    'aabb'
+    """
     if name in _tasks:
         return _tasks[name]
     family, numbers = re.fullmatch("(.*?)((?:_[0-9]+)*)", name, re.DOTALL).groups()
@@ -64,7 +99,20 @@ def _all_of_them() -> str:
 
 
 def names(form: str | None = None) -> tuple[str, ...]:
-    """The names of all tasks, or of those of a form, in alphabetical order."""
+    """The names of all tasks.
+
+    Args:
+        form: The form of those that are wanted; all if not given.
+
+    Returns:
+        Their names, in alphabetical order.
+
+    Example:
+
+    >>> from keras_stackrnn import tasks
+    >>> "chomsky/parity_check" in tasks.names()
+    True
+    """
     forms = {**_listed, **{name: task.form for name, task in _tasks.items()}}
     return tuple(sorted(name for name, its_form in forms.items() if form in (None, its_form)))
 

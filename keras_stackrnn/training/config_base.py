@@ -216,5 +216,4 @@ class Config:
 
 
 def _command(flags: list[str]) -> str:
-    program = f"{startup.PROGRAM} train" if startup.is_installed_command() else "python train.py"
-    return f"{program} {shlex.join(flags)}"
+    return f"{startup.training_call()} {shlex.join(flags)}"

@@ -1,0 +1,66 @@
+"""`keras-stackrnn evaluate`: a model on its task, and what can be wrong with the command line."""
+
+import json
+
+import keras
+import pytest
+
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("models are evaluated with TensorFlow", allow_module_level=True)
+
+from test_case import run_command
+
+from keras_stackrnn import evaluate
+
+
+def test_a_model_of_the_gallery_is_right_where_it_says(tmp_path, capsys):
+    output = tmp_path / "evaluation.json"
+    run_command(
+        evaluate, "--model=gallery:anb2n", "--n=1-3,30", "--sequences=2", f"--output={output}"
+    )
+    printed = capsys.readouterr().out
+    assert printed.splitlines() == [
+        "Right, in percent:",
+        "       n    1    2    3   30",
+        "    soft  100  100  100  100",
+        " rounded  100  100  100  100",
+        "soft: everything right at 4 of 4 n",
+        "rounded: everything right at 4 of 4 n",
+    ]
+    shares = dict.fromkeys(("1", "2", "3", "30"), 1.0)
+    assert json.loads(output.read_text()) == {"soft": shares, "rounded": shares}
+
+
+def test_one_way_and_another_split(capsys):
+    run_command(evaluate, "--model=gallery:anbn", "--n=2", "--split=validation", "--norounding")
+    assert "rounded" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "--model is missing: --help shows examples."),
+        (["--model=none"], "There is no model 'none': expected "),
+        (["--model=gallery:anbn", "--n=x"], "--n wants sizes with commas between, as in 1-60,200"),
+        (["--model=gallery:anbn", "--n=3-1"], "--n wants ranges from small to large, got '3-1'."),
+        (["--model=gallery:anbn", "--task=anbm"], "There is no task 'anbm'"),
+        (["--model=gallery:anbn", "anbn"], "Everything is a flag, got 'anbn'."),
+    ],
+)
+def test_bad_command_lines(arguments, message):
+    with pytest.raises(SystemExit) as ended:
+        run_command(evaluate, *arguments)
+    assert ended.value.code.startswith(message)
+
+
+def test_a_task_of_other_symbols_is_a_sentence():
+    with pytest.raises(SystemExit) as ended:
+        run_command(evaluate, "--model=gallery:anbn", "--task=anbncn")
+    assert "anbncn" in ended.value.code
+
+
+def test_a_test_of_many_sizes_is_read_at_some():
+    assert evaluate.spread([3, 4, 5]) == [3, 4, 5]
+    some = evaluate.spread(list(range(41, 501)))
+    assert (len(some), some[0], some[-1]) == (60, 41, 500)
+    assert some == sorted(set(some))
