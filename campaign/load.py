@@ -22,6 +22,7 @@ from campaign.malformed import METHODS, PREDICTION, PROPER_CODES, Maker
 from campaign.part import Outcome
 from campaign.served import MODEL, SYMBOLS
 from keras_stackrnn.serving import tensors
+from keras_stackrnn.serving.sessions import CONTINUE, END, START
 
 _AT_A_TIME = 24
 _SECONDS = 60.0
@@ -37,24 +38,27 @@ _SHARES = {
     "malformed over gRPC": 10,
     "malformed over REST": 5,
 }
-_STATE = "state"
-INT32, STRING, FLOAT, INT64 = (
-    types_pb2.DT_INT32,
-    types_pb2.DT_STRING,
-    types_pb2.DT_FLOAT,
-    types_pb2.DT_INT64,
-)
-_TOKENS = {"tokens": (INT32, 2), "lengths": (INT32, 1)}
-_DRAWING = {"max_symbols": (INT32, 0), "temperature": (FLOAT, 0), "seed": (INT64, 0)}
+_INT32, _INT64 = types_pb2.DT_INT32, types_pb2.DT_INT64
+_FLOAT, _STRING = types_pb2.DT_FLOAT, types_pb2.DT_STRING
+_TYPES = {
+    np.int32: _INT32,
+    np.int64: _INT64,
+    np.uint32: types_pb2.DT_UINT32,
+    np.uint64: types_pb2.DT_UINT64,
+    np.float32: _FLOAT,
+}
+# Type and rank of the inputs that malformed requests are made of.
+_TOKENS = {"tokens": (_INT32, 2), "lengths": (_INT32, 1)}
+_DRAWING = {"max_symbols": (_INT32, 0), "temperature": (_FLOAT, 0), "seed": (_INT64, 0)}
 _SIGNATURES = {
     "": _TOKENS,
     "score": _TOKENS,
-    "predict_text": {"text": (STRING, 1)},
-    "trace": {"text": (STRING, 1)},
-    "generate": {"text": (STRING, 1), **_DRAWING},
-    "initial_state": {"batch_size": (INT32, 0)},
-    "step": {**_TOKENS, "stack_0_hidden": (FLOAT, 2)},
-    "nope": {"x": (FLOAT, 1)},
+    "predict_text": {"text": (_STRING, 1)},
+    "trace": {"text": (_STRING, 1)},
+    "generate": {"text": (_STRING, 1), **_DRAWING},
+    "initial_state": {"batch_size": (_INT32, 0)},
+    "step": {**_TOKENS, "stack_0_hidden": (_FLOAT, 2)},
+    "nope": {"x": (_FLOAT, 1)},
 }
 
 
@@ -158,12 +162,11 @@ class _Load:
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 1000),
         ]
-        timeout = aiohttp.ClientTimeout(total=_SECONDS)
+        rest_url = f"http://127.0.0.1:{self._asked.rest_port}"
         async with (
             grpc.aio.insecure_channel(f"127.0.0.1:{self._asked.port}", options) as channel,
-            aiohttp.ClientSession(f"http://127.0.0.1:{self._asked.rest_port}") as http,
+            aiohttp.ClientSession(rest_url, timeout=aiohttp.ClientTimeout(_SECONDS)) as http,
         ):
-            http._timeout = timeout
             self._http = http
             self._calls = {name: channel.unary_unary(name) for name in METHODS}
             await asyncio.gather(*(self._work() for _ in range(_AT_A_TIME)))
@@ -220,24 +223,22 @@ class _Load:
 
     async def _session(self, index: int) -> None:
         """Reads a text in pieces, in a session that the server keeps."""
-        left, control, number = self._tokens[index], 1, 0
+        left, control, number = self._tokens[index], START, 0
         if len(left) == 1:
             return await self._predict(index)
         while left:
             # The first piece is not the last.
-            size = self._draw.randint(1, len(left) - control)
+            size = self._draw.randint(1, len(left) - (control == START))
             piece, left = left[:size], left[size:]
-            control += 2 * (not left)
-            request = self._request("step", tokens=[piece], lengths=[len(piece)])
-            message = predict_pb2.PredictRequest.FromString(request)
-            for name, value, kind in (
-                ("sequence_id", number, np.uint64),
-                ("sequence_control_input", control, np.uint32),
-            ):
-                array = np.array([value], kind)
-                tensors.to_proto(array, message.inputs[name], _DTYPES[kind])
+            if not left:
+                control = END
+            message = self._with(
+                self._request("step", tokens=[piece], lengths=[len(piece)]),
+                sequence_id=np.array([number], np.uint64),
+                sequence_control_input=np.array([control], np.uint32),
+            )
             try:
-                answer = await self._call(message.SerializeToString())
+                answer = await self._call(message)
             except grpc.RpcError as error:
                 # A session ends with the process that kept it.
                 if error.code() == grpc.StatusCode.NOT_FOUND:
@@ -245,20 +246,14 @@ class _Load:
                 raise
             response = predict_pb2.PredictResponse.FromString(answer)
             number = int(tensors.from_proto(response.outputs["sequence_id"], 1024)[0])
-            control = 0
+            control = CONTINUE
         self._check(index, response)
 
     async def _generate(self, index: int) -> None:
         """The most probable continuation is always the same, of one version."""
         request = self._request("generate", text=[self._asked.texts[index]])
-        message = predict_pb2.PredictRequest.FromString(request)
-        for name, value, kind in (
-            ("max_symbols", 5, np.int32),
-            ("temperature", 0, np.float32),
-            ("seed", 0, np.int64),
-        ):
-            tensors.to_proto(np.array(value, kind), message.inputs[name], _DTYPES[kind])
-        answer = await self._call(message.SerializeToString())
+        options = {"max_symbols": np.int32(5), "temperature": np.float32(0), "seed": np.int64(0)}
+        answer = await self._call(self._with(request, **options))
         response = predict_pb2.PredictResponse.FromString(answer)
         text = response.outputs["text"].SerializeToString()
         parity = response.model_spec.version.value % 2
@@ -332,8 +327,16 @@ class _Load:
             is_text = isinstance(value[0], str)
             array = np.array([v.encode() for v in value], np.object_) if is_text else value
             array = np.asarray(array, np.object_ if is_text else np.int32)
-            tensors.to_proto(array, request.inputs[name], STRING if is_text else INT32)
+            tensors.to_proto(array, request.inputs[name], _STRING if is_text else _INT32)
         return request.SerializeToString()
+
+    def _with(self, request: bytes, **inputs: np.ndarray) -> bytes:
+        """The same request with more inputs."""
+        message = predict_pb2.PredictRequest.FromString(request)
+        for name, value in inputs.items():
+            array = np.asarray(value)
+            tensors.to_proto(array, message.inputs[name], _TYPES[array.dtype.type])
+        return message.SerializeToString()
 
     def _check(self, index: int, response: predict_pb2.PredictResponse) -> None:
         got = tensors.from_proto(response.outputs["probabilities"], 1024)
@@ -350,12 +353,3 @@ class _Load:
     def _fault(self, sentence: str) -> None:
         if len(self._outcome.faults) < _MOST_FAULTS:
             self._outcome.faults.append(f"{time.strftime('%H:%M:%S')} {sentence}"[:1000])
-
-
-_DTYPES = {
-    np.uint64: types_pb2.DT_UINT64,
-    np.uint32: types_pb2.DT_UINT32,
-    np.int32: INT32,
-    np.int64: INT64,
-    np.float32: FLOAT,
-}
