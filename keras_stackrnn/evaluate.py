@@ -1,4 +1,4 @@
-"""Tests a model on its task: the share of sequences that are right, by their size.
+"""Tests a model on its task: what it gets right, by the size of what it reads.
 
     python -m keras_stackrnn.evaluate --model=gallery:anb2n
     python -m keras_stackrnn.evaluate --model=runs/memorize --n=1-60,200,1000 --rounding
@@ -10,7 +10,6 @@ model that was trained is evaluated already: evaluation.json in its folder.
 """
 
 import json
-import math
 import re
 import sys
 from pathlib import Path
@@ -19,10 +18,6 @@ from absl import flags, logging
 
 from keras_stackrnn import command_line, model_files
 
-_SIZES_A_LINE = 15
-# A test of more sizes than this is read at some of them, unless --n says at which.
-_MOST_SIZES = 60
-
 
 def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
     """Adds the command's flags."""
@@ -30,35 +25,37 @@ def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
     string = flags.DEFINE_string
     string("model", None, f"What to test: {', '.join(model_files.SOURCES)}.", **of)
     string("task", None, "The task; the one that the model learned if not given.", **of)
-    flags.DEFINE_list("n", [], "Sizes, as in 1-60,200; those of the task's test.", **of)
+    flags.DEFINE_list(
+        "n", [], "Sizes, as in 1-60,200; those of the test, or of a long one some.", **of
+    )
     flags.DEFINE_integer(
-        "sequences", 200, "Sequences of each size.", lower_bound=1, flag_values=values
+        "sequences", None, "Sequences of each size; as many as the test has.", lower_bound=1, **of
     )
     flags.DEFINE_boolean("rounding", None, "Rounded alone, or soft alone; both.", **of)
     flags.DEFINE_enum("split", "test", ["train", "validation", "test"], "Which ones.", **of)
-    string("output", None, "A file for the shares, as JSON.", **of)
+    string("output", None, "A file for the scores, as JSON.", **of)
 
 
-def run(values: flags.FlagValues) -> dict[str, dict[int, float]]:
+def run(values: flags.FlagValues) -> dict:
     """Does what the flags say; ValueError and OSError say what is wrong with them."""
     if values.model is None:
         raise ValueError("--model is missing: --help shows examples.")
     given = sizes_of(values.n)
 
-    from keras_stackrnn import evaluation, tasks
+    from keras_stackrnn import tasks
+    from keras_stackrnn.evaluation import evaluate
+    from keras_stackrnn.training.search_task import scores, tested_sizes
 
     model = model_files.load(values.model)
     name = values.task or getattr(model, "task", None)
     if name is None:
         raise ValueError(f"{values.model} does not say which task it learned: give --task.")
     task = tasks.get(name)
-    sizes = given or spread(list(task.test_sizes))
-    found = {}
+    sizes, sequences = given or tested_sizes(task), values.sequences or task.test_sequences
+    found = {"task": task.name, "split": values.split, "score": task.scores[0]}
     for way in _ways(model, values.rounding):
-        accuracy = evaluation.evaluate(
-            model, task, sizes, values.sequences, way == "rounded", values.split
-        )
-        found[way] = {n: float(share) for n, share in accuracy.per_n.items()}
+        accuracy = evaluate(model, task, sizes, sequences, way == "rounded", values.split)
+        found[way] = scores(accuracy, sequences)
     return found
 
 
@@ -76,28 +73,12 @@ def sizes_of(words: list[str]) -> list[int]:
     return sizes
 
 
-def spread(sizes: list[int]) -> list[int]:
-    """The sizes, or some of them from the first to the last if they are many."""
-    if len(sizes) <= _MOST_SIZES:
-        return sizes
-    step = (len(sizes) - 1) / (_MOST_SIZES - 1)
-    return [sizes[round(place * step)] for place in range(_MOST_SIZES)]
+def to_text(found: dict) -> str:
+    """The shares as a table, and their sum."""
+    from keras_stackrnn.training import closing_words
 
-
-def to_text(found: dict[str, dict[int, float]]) -> str:
-    """The shares as a table, and in a sentence each."""
-    lines = ["Right, in percent:"]
-    sizes = list(next(iter(found.values())))
-    for start in range(0, len(sizes), _SIZES_A_LINE):
-        some = sizes[start : start + _SIZES_A_LINE]
-        lines.append(f"{'n':>8}" + "".join(f"{n:>5}" for n in some))
-        for way, shares in found.items():
-            # Rounded down, so that 100 always means all of them.
-            lines.append(f"{way:>8}" + "".join(f"{math.floor(100 * shares[n]):>5}" for n in some))
-    for way, shares in found.items():
-        all_right = sum(share == 1 for share in shares.values())
-        lines.append(f"{way}: everything right at {all_right} of {len(shares)} n")
-    return "\n".join(lines)
+    ways = {way: found[way] for way in ("soft", "rounded") if way in found}
+    return "\n".join(closing_words.of_scores(found["score"], ways))
 
 
 def _ways(model, rounding: bool | None) -> list[str]:

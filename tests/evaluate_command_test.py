@@ -20,15 +20,16 @@ def test_a_model_of_the_gallery_is_right_where_it_says(tmp_path, capsys):
     )
     printed = capsys.readouterr().out
     assert printed.splitlines() == [
-        "Right, in percent:",
+        "Sequences all right, in percent:",
         "       n    1    2    3   30",
         "    soft  100  100  100  100",
         " rounded  100  100  100  100",
-        "soft: everything right at 4 of 4 n",
-        "rounded: everything right at 4 of 4 n",
+        "soft: every sequence right at 100.0% of the n (2 sequences each)",
+        "rounded: every sequence right at 100.0% of the n (2 sequences each)",
     ]
-    shares = dict.fromkeys(("1", "2", "3", "30"), 1.0)
-    assert json.loads(output.read_text()) == {"soft": shares, "rounded": shares}
+    written = json.loads(output.read_text())
+    assert (written["task"], written["split"]) == ("anb2n", "test")
+    assert written["rounded"]["per_n"] == dict.fromkeys(("1", "2", "3", "30"), 1.0)
 
 
 def test_one_way_and_another_split(capsys):
@@ -57,10 +58,3 @@ def test_a_task_of_other_symbols_is_a_sentence():
     with pytest.raises(SystemExit) as ended:
         run_command(evaluate, "--model=gallery:anbn", "--task=anbncn")
     assert "anbncn" in ended.value.code
-
-
-def test_a_test_of_many_sizes_is_read_at_some():
-    assert evaluate.spread([3, 4, 5]) == [3, 4, 5]
-    some = evaluate.spread(list(range(41, 501)))
-    assert (len(some), some[0], some[-1]) == (60, 41, 500)
-    assert some == sorted(set(some))

@@ -32,9 +32,17 @@ _MEANINGS = {
 def of_search(config: TrainingConfig, evaluation: dict, *pictures: str) -> str:
     """The scores by n, and how the restarts ended."""
     ways = {way: evaluation[way] for way in ("soft", "rounded") if evaluation[way]}
-    score = evaluation["score"]
+    lines = of_scores(evaluation["score"], ways)
+    lines += [_in_a_row(*each) for each in (evaluation.get("in_a_row") or {}).items()]
+    solved = sum(restart["outcome"] == "solved" for restart in evaluation["restarts"])
+    restarts = f"{solved} of {len(evaluation['restarts'])} restarts solved it on validation; "
+    return "\n".join([*lines, restarts + _effort(evaluation), *_further(config, pictures)])
+
+
+def of_scores(score: str, ways: dict[str, dict]) -> list[str]:
+    """The scores by n, soft and rounded, as `evaluation.json` has them: a table and its sum."""
     meaning = meaning_of(score)
-    threshold = evaluation["soft"].get("threshold")
+    threshold = next(iter(ways.values())).get("threshold")
     if threshold is not None:
         meaning += f" (with a probability above {threshold:.1%})"
     lines = [f"{meaning}, in percent:", *_table(ways)]
@@ -55,10 +63,7 @@ def of_search(config: TrainingConfig, evaluation: dict, *pictures: str) -> str:
         if found.get("beyond"):
             far = ", ".join(f"n = {n}: {share:.1%}" for n, share in found["beyond"].items())
             lines[-1] += f"; {far}"
-    lines += [_in_a_row(*each) for each in (evaluation.get("in_a_row") or {}).items()]
-    solved = sum(restart["outcome"] == "solved" for restart in evaluation["restarts"])
-    restarts = f"{solved} of {len(evaluation['restarts'])} restarts solved it on validation; "
-    return "\n".join([*lines, restarts + _effort(evaluation), *_further(config, pictures)])
+    return lines
 
 
 def _in_a_row(way: str, found: dict) -> str:

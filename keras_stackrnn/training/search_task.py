@@ -83,7 +83,7 @@ class SearchTask:
             sequences = max(1, min(sequences, _MOST_MOVES // moves))
         found = {
             "score": task.scores[0],
-            "soft": _scores(evaluate(model, task, soft, sequences), sequences),
+            "soft": scores(evaluate(model, task, soft, sequences), sequences),
         }
         check()
         found["in_a_row"] = self._evaluate_in_a_row(model, check) if task.flows else None
@@ -112,7 +112,7 @@ class SearchTask:
         far = [n for n in task.far_sizes if task.places(n) <= _LONGEST_FAR]
         beyond = evaluate(model, task, far, rounding=True).per_n if far else None
         check()
-        return {**_scores(rounded, task.test_sequences), "beyond": beyond}
+        return {**scores(rounded, task.test_sequences), "beyond": beyond}
 
     def _evaluate_in_a_row(self, model, check: Callable[[], None]) -> dict:
         """Sequences of all sizes one after the other, the memory not being emptied."""
@@ -141,7 +141,8 @@ def tested_sizes(task: tasks.Task) -> list[int]:
     return [sizes[step - 1] for step in np.unique(steps).tolist()]
 
 
-def _scores(accuracy: Accuracy, sequences: int) -> dict:
+def scores(accuracy: Accuracy, sequences: int) -> dict:
+    """What `evaluation.json` says of a score, from so many sequences of each size."""
     threshold = {} if accuracy.threshold is None else {"threshold": accuracy.threshold}
     return {
         "per_n": accuracy.per_n,
