@@ -33,7 +33,8 @@ class Accuracy:
         per_n: The score that counts, for every n: a share.
         score: Its name, the first of the task's `scores`: `"sequences"` that are right at every
             scored place; `"symbols"` that are right; or `"valid next symbols"`, the places at which
-            exactly those symbols get more than `threshold` of probability that may come.
+            exactly those symbols get more than `threshold` of probability that may come; or the
+            `"probability"` of a symbol, the geometric mean of them all.
         further: The task's other scores by name. `"cross-entropy"` is what the model needs for a
             symbol, in nats, above what the best of all models would need.
         threshold: See `score`; `None` where nothing asks for it.
@@ -151,6 +152,8 @@ class _Tally:
         if name == "cross-entropy":
             above = found.nats - found.fewest_nats
             return float(found.times @ above / (found.times @ found.asked))
+        if name == "probability":
+            return math.exp(-float(found.times @ found.nats / (found.times @ found.asked)))
         return float(found.times @ found.right / max(1, found.times @ found.scored))
 
 

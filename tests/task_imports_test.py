@@ -70,5 +70,11 @@ def test_a_task_that_is_meant_is_named():
         ValueError, match=r"no task 'anbnc' \(did you mean 'anbn.*'\?\); there are "
     ):
         tasks.get("anbnc")
+    with pytest.raises(
+        ValueError, match=r"'recogntion' \(did you mean 'recognition'\?\); there are "
+    ):
+        tasks.get("recogntion")
+    with pytest.raises(ValueError, match="Task 'recognition' is made of a file of yours"):
+        tasks.get("recognition")
     with pytest.raises(ValueError, match=r"There is no task 'xyzzy'; there are .*, chomsky/even_p"):
         tasks.get("xyzzy")

@@ -12,6 +12,7 @@ from keras_stackrnn.tasks import (  # noqa: F401 they register
     chomsky,
     counting,
     dyck,
+    files,
     flare,
     memorization,
     reversal,

@@ -9,6 +9,7 @@ from keras_stackrnn.tasks.task import Task
 _tasks: dict[str, Task] = {}
 _families: dict[str, tuple[Callable[..., Task], int]] = {}
 _listed: dict[str, str | None] = {}
+_of_files: tuple[str, ...] = ()
 
 
 def add(task: Task) -> Task:
@@ -63,6 +64,12 @@ def add_family(
     _listed.update(dict.fromkeys(listed, form))
 
 
+def add_forms_of_files(*names: str) -> None:
+    """Makes names known that stand for whatever a user's files hold: they are no tasks as yet."""
+    global _of_files
+    _of_files = names
+
+
 def get(name: str) -> Task:
     """The task of that name.
 
@@ -85,17 +92,20 @@ def get(name: str) -> Task:
     make, most_numbers = _families.get(family, (None, 0))
     if 1 <= len(numbers) <= most_numbers:
         return make(*numbers)
+    if name in _of_files:
+        raise ValueError(f"Task {name!r} is made of a file of yours: say which one it is.")
     raise ValueError(f"There is no task {name!r}{_alike(name)}; there are {_all_of_them()}.")
 
 
 def _alike(name: str) -> str:
     """What may have been meant."""
-    alike = difflib.get_close_matches(name, names(), n=1, cutoff=0.75)
+    alike = difflib.get_close_matches(name, (*names(), *_of_files), n=1, cutoff=0.75)
     return f" (did you mean {alike[0]!r}?)" if alike else ""
 
 
 def _all_of_them() -> str:
-    return ", ".join([*names(), *(f"{family}_<k>" for family in _families)])
+    known = ", ".join([*names(), *(f"{family}_<k>" for family in _families)])
+    return f"{known}; and of files of your own {', '.join(_of_files)}"
 
 
 def names(form: str | None = None) -> tuple[str, ...]:

@@ -47,6 +47,9 @@ class Task(abc.ABC):
         scores: Names of what is reported for each size (`evaluation.py`), the one that counts
             first.
         example: What a sequence looks like, in a line.
+        division: Of a task whose sequences were divided into those to learn from, to validate on
+            and to test, how that was done.
+        fingerprint: What tells a finite set from others of the same name.
     """
 
     form: ClassVar[str]
@@ -57,6 +60,8 @@ class Task(abc.ABC):
     # What else than the size can be held small, so that easy sequences can be learned first.
     limit_means: str | None = None
     far_sizes: tuple[int, ...] = ()
+    division: str = ""
+    fingerprint: str | None = None
     _refuses_the_test = False
 
     name: str
@@ -186,6 +191,20 @@ class Task(abc.ABC):
         task writes them for their size. No model's cross-entropy is below its mean; `None` if
         nobody knows."""
         return None
+
+    def learned(self, count: int) -> Rows | None:
+        """Of a finite set, up to so many of the sequences that are learned from; `None` if there
+        are always new ones. Who is right on these alone has learned them by heart."""
+        return None
+
+    def validated(self, right: np.ndarray, entropy: np.ndarray) -> np.ndarray:
+        """What a search goes by, from 0 to 1, where 1 is solved.
+
+        Args:
+            right: The share of the validation sequences that are right, of each of some models.
+            entropy: The mean entropy of their scored symbols, in nats.
+        """
+        return right
 
     def of_model(self) -> dict:
         """What a model has to know of the task beside its size: arguments of the model's class,

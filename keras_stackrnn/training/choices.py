@@ -5,6 +5,7 @@ import textwrap
 
 from keras_stackrnn import tasks
 from keras_stackrnn.models import kinds
+from keras_stackrnn.tasks import files
 from keras_stackrnn.training.config import TrainingConfig
 from keras_stackrnn.training.language_recipes import RECIPES as TEXT_RECIPES
 from keras_stackrnn.training.language_recipes import TASKS as TEXTS
@@ -42,7 +43,7 @@ def _tasks() -> list[list[str]]:
         if name.startswith(_NUMBERED):
             name = re.sub("_[0-9]+$", "_<k>", name)
         suites.setdefault(name.rpartition("/")[0], {})[name] = None
-    return [*map(list, suites.values()), list(TEXTS)]
+    return [*map(list, suites.values()), [*TEXTS, *files.FORMS]]
 
 
 def _wrapped(text: str) -> list[str]:

@@ -25,6 +25,7 @@ _MOST_N = 75
 _MEANINGS = {
     "sequences": "Sequences all right",
     "symbols": "Symbols right",
+    "probability": "Probability of a symbol, the geometric mean",
     "valid next symbols": "Places where exactly the symbols that may come are held possible",
 }
 
@@ -36,7 +37,8 @@ def of_search(config: TrainingConfig, evaluation: dict, *pictures: str) -> str:
     lines += [_in_a_row(*each) for each in (evaluation.get("in_a_row") or {}).items()]
     solved = sum(restart["outcome"] == "solved" for restart in evaluation["restarts"])
     restarts = f"{solved} of {len(evaluation['restarts'])} restarts solved it on validation; "
-    return "\n".join([*lines, restarts + _effort(evaluation), *_further(config, pictures)])
+    lines += [restarts + _effort(evaluation), *_by_heart(evaluation["restarts"])]
+    return "\n".join([*lines, *_further(config, pictures)])
 
 
 def of_scores(score: str, ways: dict[str, dict]) -> list[str]:
@@ -49,21 +51,41 @@ def of_scores(score: str, ways: dict[str, dict]) -> list[str]:
     for way, found in ways.items():
         tested = f" ({found['sequences']} sequences each)" if "sequences" in found else ""
         right = "sequence" if score == "sequences" else score.removesuffix("s")
-        lines.append(
-            f"{way}: every {right} right at {found['percent_n_correct']:.1f}% of the n{tested}"
-        )
-        if score != "sequences":
-            lines[-1] += f", {found['mean']:.1f}% on the mean of them"
+        if score == "probability":
+            lines.append(f"{way}: {found['mean']:.1f}% on the mean of the n")
+        else:
+            lines.append(
+                f"{way}: every {right} right at {found['percent_n_correct']:.1f}% of the n{tested}"
+            )
+            if score != "sequences":
+                lines[-1] += f", {found['mean']:.1f}% on the mean of them"
         for name, per_n in found.get("further", {}).items():
             mean = sum(per_n.values()) / len(per_n)
             if name == "cross-entropy":
                 lines[-1] += f"; {mean:.4f} nats a symbol above the best that is possible"
             elif name == "sequences":
                 lines[-1] += f"; {mean:.1%} of the sequences all right"
+            elif score == "probability":
+                lines[-1] += f"; {mean:.1%} of the {name} right"
         if found.get("beyond"):
             far = ", ".join(f"n = {n}: {share:.1%}" for n, share in found["beyond"].items())
             lines[-1] += f"; {far}"
     return lines
+
+
+def _by_heart(restarts: list[dict]) -> list[str]:
+    """What to say if nobody has understood more than the examples that were learned from."""
+    ended = [restart for restart in restarts if restart.get("learned_accuracy") is not None]
+    if not ended or any(restart["outcome"] != "learned by heart" for restart in ended):
+        return []
+    best = max(ended, key=lambda restart: restart["learned_accuracy"])
+    held_out = min(best["soft_accuracy"], best["rounded_accuracy"])
+    return [
+        f"Every restart that came to its end, {len(ended)} of them, has learned the examples by "
+        f"heart: the best scores {best['learned_accuracy']:.1%} on those that it learned from and "
+        f"{held_out:.1%} on those that were held out. More examples help, or a smaller model "
+        "(--units, --memories)."
+    ]
 
 
 def _in_a_row(way: str, found: dict) -> str:

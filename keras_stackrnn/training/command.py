@@ -5,6 +5,8 @@
     python train.py --task=anbncn --model=lstm --units=100 --layers=2 --minutes=5
     python train.py --task=penn_treebank --manual_dir=DIR --model=lstm
     python train.py --task=text --train_file=FILE --level=char
+    python train.py --task=recognition --train_file=FILE.tsv
+    python train.py --task=mine --import=my_tasks.py
     python train.py --task=anbn --resume
 
 What is not said comes from the task's recipe, in keras_stackrnn/training/recipes.py, or for text in
@@ -33,7 +35,15 @@ from keras_stackrnn.training.run_folder import read_config
 CALLED = "python train.py"
 HELP = {
     "What learns, and what": ("task", "model", "recipe", "units", "memories", "controller"),
-    "Text": ("level", "train_file", "validation_file", "test_file", "manual_dir"),
+    "Files and tasks of your own": (
+        "train_file",
+        "validation_file",
+        "test_file",
+        "level",
+        "columns",
+        "manual_dir",
+        "import",
+    ),
     "How long": ("restarts", "updates", "epochs", "minutes", "seed"),
     "How restarts differ": ("vary", "listening", "begin_with"),
     "Where": ("output_dir", "resume", "overwrite", "log", "quiet"),

@@ -5,7 +5,10 @@ from typing import ClassVar
 
 from keras_stackrnn import tasks
 from keras_stackrnn.models import has_memory
-from keras_stackrnn.training import recipes
+from keras_stackrnn.tasks import files
+from keras_stackrnn.tasks.imports import HELP as IMPORT_HELP
+from keras_stackrnn.tasks.imports import import_tasks
+from keras_stackrnn.training import own_tasks, recipes
 from keras_stackrnn.training.architecture import Architecture
 from keras_stackrnn.training.config_base import Config, value
 
@@ -22,7 +25,23 @@ class TrainingConfig(Config):
     """
 
     RECIPES: ClassVar = recipes.RECIPES
-    LATER: ClassVar = {**Config.LATER, **recipes.NOTHING_VARIES, "sequences_in_a_row": 0}
+    LATER: ClassVar = {
+        **Config.LATER,
+        **recipes.NOTHING_VARIES,
+        "sequences_in_a_row": 0,
+        **dict.fromkeys(own_tasks.VALUES),
+    }
+    OF_TASK: ClassVar = own_tasks.VALUES
+
+    # Tasks of one's own.
+    imports: str | None = value(IMPORT_HELP, flag="import")
+    train_file: str | None = value("File of your own to learn from: examples, or a text.")
+    validation_file: str | None = value(
+        "The same to validate on; without, a part of the file to learn from."
+    )
+    test_file: str | None = value("The same to test on, once, at the end.")
+    level: str | None = value("What a symbol of a file is: char or token, of a text char or word.")
+    columns: str | None = value("Columns that are meant, by header or number, as in text,label.")
 
     # What learns.
     use_recurrent_kernel: bool = value(
@@ -105,12 +124,19 @@ class TrainingConfig(Config):
     initial_scale: float = value("Standard deviation of the initial weights.", above=0)
 
     @classmethod
+    def from_recipe(cls, task, model="stack", recipe=None, **given):
+        import_tasks(given.get("imports"))
+        return super().from_recipe(task, model, recipe, **given)
+
+    @classmethod
     def check_task(cls, task: str) -> None:
-        tasks.get(task)
+        if task not in files.FORMS:
+            tasks.get(task)
 
     @classmethod
     def defaults(cls, task: str, model: str, recipe: str, given: dict) -> dict:
-        values = recipes.defaults(tasks.get(task).name, model, recipe)
+        values = recipes.defaults(own_tasks.find(task, given), model, recipe)
+        values |= dict.fromkeys(own_tasks.VALUES)
         # Whoever chooses one way to clip does not want the recipe's as well.
         if "clip_value" in given and "clip_norm" not in given:
             values["clip_norm"] = None
@@ -126,7 +152,12 @@ class TrainingConfig(Config):
             use_bias=self.centred or not has_memory(self.model),
         )
 
+    def learned_task(self) -> tasks.Task:
+        """What is learned."""
+        return own_tasks.find(self.task, {name: getattr(self, name) for name in own_tasks.VALUES})
+
     def __post_init__(self):
+        import_tasks(self.imports)
         super().__post_init__()
         if self.updates_a_round % self.episode:
             raise ValueError(
@@ -146,7 +177,7 @@ class TrainingConfig(Config):
             )
 
     def _check_n(self):
-        task = tasks.get(self.task)
+        task = self.learned_task()
         sizes = task.train_sizes
         if self.max_n not in sizes:
             raise ValueError(

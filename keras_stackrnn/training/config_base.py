@@ -42,6 +42,8 @@ class Config:
     LATER: ClassVar[dict] = _OF_MEMORIES
     # The first is the default.
     RECIPES: ClassVar[tuple[str, ...]] = ()
+    # Values that say what the task is and not how it is learned: no recipe has them.
+    OF_TASK: ClassVar[tuple[str, ...]] = ()
 
     # What is learned, by what.
     task: str = value("What to learn: the name of a pattern, penn_treebank, or text.")
@@ -190,9 +192,11 @@ class Config:
 
     def command(self) -> str:
         """The command that runs this again."""
-        usual = self.from_recipe(self.task, self.model, self.recipe)
-        first = self.from_recipe(self.task)
-        shown = {"task": self.task}
+        of_task = {name: getattr(self, name) for name in self.OF_TASK}
+        of_task = {name: each for name, each in of_task.items() if each is not None}
+        usual = self.from_recipe(self.task, self.model, self.recipe, **of_task)
+        first = self.from_recipe(self.task, **of_task)
+        shown = {"task": self.task, **of_task}
         for name in ("model", "recipe"):
             if getattr(self, name) != getattr(first, name):
                 shown[name] = getattr(self, name)

@@ -28,13 +28,13 @@ class TrainingData:
     """Streams to train on and sequences to validate on.
 
     Args:
-        task: Name of a task.
+        task: A task, or its name.
         max_n: The largest size of both.
         validation_sequences: Validation sequences for each size.
     """
 
-    def __init__(self, task: str, max_n: int, validation_sequences: int):
-        self.task = tasks.get(task).for_search()
+    def __init__(self, task: str | tasks.Task, max_n: int, validation_sequences: int):
+        self.task = (tasks.get(task) if isinstance(task, str) else task).for_search()
         self.task.check_size(max_n)
         self.max_n = max_n
         self._validation_sequences = validation_sequences
@@ -42,7 +42,7 @@ class TrainingData:
     @classmethod
     def of(cls, config) -> "TrainingData":
         """The data of a `TrainingConfig`."""
-        return cls(config.task, config.max_n, config.validation_sequences)
+        return cls(config.learned_task(), config.max_n, config.validation_sequences)
 
     def stream(self, lanes: int, window: int, seed: int) -> FlowingStream | PackedStream:
         """Endless lanes with sizes from the task's smallest to `max_n`."""
@@ -56,7 +56,19 @@ class TrainingData:
 
     def validation(self) -> Rows:
         """Distinct sequences of every size, the largest last."""
-        return self._rows(range(self._validation_sequences))
+        rows = self._rows(range(self._validation_sequences))
+        if not len(rows.lengths):
+            raise ValueError(
+                f"There is nothing of {self.task.name!r} to validate on with sizes up to "
+                f"max_n={self.max_n}."
+            )
+        return rows
+
+    def learned(self, count: int) -> Rows | None:
+        """So many sequences that a search may have learned by heart, if there is a finite set of
+        them; some come again where there are fewer."""
+        rows = self.task.learned(count)
+        return rows and rows.take(np.resize(np.arange(len(rows.lengths)), count))
 
     def exam(self, sequences: int) -> Rows:
         """The same of so many further sequences for each size."""

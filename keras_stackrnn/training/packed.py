@@ -135,7 +135,9 @@ class PackedStream:
 
     def state(self) -> dict:
         """Everything needed to continue exactly here, fit for JSON."""
+        of_files = {"examples": self.task.fingerprint} if self.task.fingerprint else {}
         return {
+            **of_files,
             "version": VERSION,
             "task": self.task.name,
             "lanes": self.lanes,
@@ -154,6 +156,8 @@ class PackedStream:
                 f"The stream was saved by version {state['version']} of the tasks and cannot "
                 f"continue under version {VERSION}."
             )
+        if state.get("examples") != task.fingerprint:
+            raise ValueError("The files hold other examples than those that the run began with.")
         names = ("lanes", "window", "seed", "largest", "limit")
         stream = cls(task, **{name: state[name] for name in names})
         stream._next_sequence = np.array(state["next_sequence"], np.int64)

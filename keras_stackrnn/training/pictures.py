@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from keras_stackrnn import tasks, trace
+from keras_stackrnn import trace
 from keras_stackrnn.models import SequenceModel
 from keras_stackrnn.trace import figures
 from keras_stackrnn.training import learning_curve
@@ -14,7 +14,7 @@ from keras_stackrnn.training.run_folder import CURVE, PLOT, TRACE
 
 def draw_accuracy(folder: Path, config: TrainingConfig, evaluation: dict) -> None:
     """The score by n, soft and rounded."""
-    smallest = tasks.get(config.task).train_sizes[0]
+    smallest = config.learned_task().train_sizes[0]
     shares = {way: evaluation[way]["per_n"] for way in ("soft", "rounded") if evaluation[way]}
     title = f"{config.task}, {config.model}"
     trained_on = (smallest, config.max_n)

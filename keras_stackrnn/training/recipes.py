@@ -143,6 +143,13 @@ _TASKS |= {
     for name, values in _OF_CHOMSKY.items()
 }
 
+# Files hold few examples, so that a small model does; all that are held out are validated on.
+_OF_FILES = {"units": 24, "memories": 3, "validation_sequences": 100, "lifetime": 960}
+_TASKS |= {
+    form: {"stack": _OF_FILES, "list": {**_OF_FILES, **_LIST}}
+    for form in ("strings", "transduction", "recognition")
+}
+
 # The baselines train one restart after the other, and none of them is given up.
 _BASELINE = {
     "units": 100,
@@ -186,14 +193,14 @@ _PAPER = {
 }
 
 
-def defaults(task: str, model: str, recipe: str) -> dict:
+def defaults(task: tasks.Task, model: str, recipe: str) -> dict:
     """The recipe's values for a task and a model."""
-    of_task = _TASKS.get(_family(task), _COUNTING)
+    of_task = _TASKS.get(_family(task.name), _COUNTING)
     values = {**_EVERY_TASK, **(of_task.get(model) or of_task[_most_alike(model)])}
-    values |= _fitting(tasks.get(task))
+    values |= _fitting(task)
     if not has_memory(model):
         values |= {**_BASELINE, "no_op": False}
-        if model == "rnn" or task == "binary_addition":
+        if model == "rnn" or task.name == "binary_addition":
             values |= _LONG_LIFE
     values["rounding"] = has_memory(model)
     if recipe == "paper":

@@ -1,6 +1,7 @@
 """A restart of a search: its life so far, and the best of it."""
 
 import dataclasses
+import math
 
 import numpy as np
 
@@ -12,6 +13,8 @@ _WINDOWS_OF_MASTERY = 4
 _GOES_WELL = 0.975
 # Of the noise that a life begins with.
 _NOISE_WITHIN = (0.1, 20.0)
+# How much more is clearly better.
+_CLEARLY_BETTER = 0.05
 # A lead in accuracy that counts within the same lesson.
 _FAR_AHEAD = 0.2
 
@@ -67,6 +70,10 @@ class Replica:
     soft_in_a_row: float = 0.0
     halvings: int = 0
     outcome: str = "alive"
+    # Of a finite set: what its best weights take to be written down, and how well they know what
+    # was learned from.
+    bits: float | None = None
+    learned: float | None = None
 
     def comes_on(self, share: float, mastery: float) -> bool:
         """Notes how the last window went; whether the lesson is mastered now."""
@@ -81,10 +88,21 @@ class Replica:
 
     def rank(self) -> tuple:
         """Higher is better: first the sequences that are right, then those in a row, then the exam,
-        then how sure."""
+        then how sure.
+
+        Where there are but few sequences, several restarts may do equally well on them, to a
+        hundredth: of these the smallest is the best.
+        """
         accuracy, *further = self.best.rank()
+        if self.bits is not None:
+            return math.floor(100 * accuracy), -self.bits, *further
         in_a_row = self.rounded_in_a_row, self.soft_in_a_row
         return accuracy, *in_a_row, *self.grade.rank(), *further
+
+    @property
+    def knows_by_heart(self) -> bool:
+        """Whether it does clearly better on what it has learned from than on other sequences."""
+        return self.learned is not None and self.learned > self.best.rank()[0] + _CLEARLY_BETTER
 
     def progress(self) -> tuple:
         return self.lesson, *self.latest.rank()

@@ -10,7 +10,7 @@ of validation and exam are as short as the training ones: the lengths of the tes
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import tensorflow as tf
@@ -29,6 +29,8 @@ _LEADING_SHARE = 0.2
 _STREAMS = 8
 # Standard deviation of the logarithm of an heir's learning rate around that of whom it follows.
 _RATE_SPREAD = 0.4
+# To how much a weight is written down where that is counted.
+_WEIGHT_STEP = 0.1
 
 
 class Search:
@@ -56,7 +58,14 @@ class Search:
             several_valid=data.task.several_valid,
         )
         self._stream = data.stream(config.population * config.lanes, config.window, config.seed)
-        self._validation = self._arrays_of(data.validation())
+        validation, self._learned = data.validation(), None
+        learned = data.learned(len(validation.lengths))
+        if learned is not None:
+            # Of one shape, so that they are read by one program.
+            places = max(rows.tokens.shape[1] for rows in (validation, learned))
+            validation = validation.to_length(places)
+            self._learned = self._arrays_of(learned.to_length(places))
+        self._validation = self._arrays_of(validation)
         self._exam = None
         if config.exam_sequences:
             rows = data.exam(config.exam_sequences)
@@ -139,6 +148,7 @@ class Search:
                 "listening": replica.listening,
                 "outcome": replica.outcome,
                 **dataclasses.asdict(replica.best),
+                **_of_finite_set(replica),
                 "exam": None if replica.grade == UNGRADED else dataclasses.asdict(replica.grade),
             }
             for replica in [*self._ended, *self._alive()]
@@ -256,25 +266,32 @@ class Search:
     def _validate(self) -> None:
         weights = self._state.weights
         arrays = tuple(map(tf.constant, self._validation))
-        soft = self._trainer.validate(weights, *arrays, rounding=False)
-        rounded = self._trainer.validate(weights, *arrays, rounding=True)
-        rows = len(self._validation[0])
-        columns = [
-            column.tolist()
-            for right, entropy, confidence in (soft, rounded)
-            for column in (right.numpy() / rows, entropy.numpy(), confidence.numpy())
-        ]
-        for place, replica in enumerate(self._replicas):
-            scores = Scores(*(column[place] for column in columns))
+        for place, scores in enumerate(self._scores(weights, arrays)):
+            replica = self._replicas[place]
             replica.latest = scores
             if self._improves(scores, replica.best):
                 replica.best, replica.best_age = scores, replica.age
                 for name, weight in weights.items():
                     self._best_weights[name][place] = weight[place].numpy()
+                if self._learned is not None:
+                    best = (each[place] for each in self._best_weights.values())
+                    replica.bits = _bits_of(best)
             elif self.config.optimizer == "sgd":
                 replica.halvings += 1
                 best = {name: weight[place] for name, weight in self._best_weights.items()}
                 self._state = population_state.with_weights(self._state, place, best)
+
+    def _scores(self, weights, symbols) -> list[Scores]:
+        """The scores of every replica with these weights."""
+        columns = []
+        for rounding in (False, True):
+            right, entropy, confidence = (
+                score.numpy()
+                for score in self._trainer.validate(weights, *symbols, rounding=rounding)
+            )
+            share = self._task.validated(right / len(symbols[0]), entropy)
+            columns += [share.tolist(), entropy.tolist(), confidence.tolist()]
+        return [Scores(*values) for values in zip(*columns, strict=True)]
 
     def _improves(self, scores: Scores, best: Scores) -> bool:
         if self.config.optimizer == "sgd":
@@ -287,6 +304,7 @@ class Search:
     def _end_replicas(self) -> None:
         """Ends the replicas whose time has come, and remembers the best of them."""
         self._examine()
+        self._look_back()
         for place, replica in enumerate(self._replicas):
             replica.outcome = self._outcome(replica)
             if replica.outcome == "alive":
@@ -300,11 +318,7 @@ class Search:
 
     def _examine(self) -> None:
         """The exams of those at the end of their life who were right on all of the validation."""
-        lifetime = self.config.lifetime
-        examined = [
-            each.best.solved and (each.age >= lifetime or self._is_done_early(each))
-            for each in self._replicas
-        ]
+        examined = [each.best.solved and self._is_over(each) for each in self._replicas]
         if self._in_a_row is not None and any(examined):
             self._examine_in_a_row(examined)
         if self._exam is None or not any(examined):
@@ -329,6 +343,17 @@ class Search:
             if examined[place]:
                 replica.soft_in_a_row = float(soft[place])
                 replica.rounded_in_a_row = float(rounded[place])
+
+    def _look_back(self) -> None:
+        """How those at the end of their life do on what they have learned from."""
+        ended = [self._is_over(replica) for replica in self._replicas]
+        if self._learned is None or not any(ended):
+            return
+        weights = {name: tf.constant(weight) for name, weight in self._best_weights.items()}
+        scores = self._scores(weights, tuple(map(tf.constant, self._learned)))
+        for place, replica in enumerate(self._replicas):
+            if ended[place]:
+                replica.learned = scores[place].rank()[0]
 
     def _replace(self) -> None:
         """Starts fresh replicas in the places of those that have ended."""
@@ -371,10 +396,14 @@ class Search:
         enough = self.config.done_when_sure
         return enough is not None and replica.best.solved and sure >= enough
 
+    def _is_over(self, replica: Replica) -> bool:
+        """Whether a restart's life is."""
+        return replica.age >= self.config.lifetime or self._is_done_early(replica)
+
     def _outcome(self, replica: Replica) -> str:
-        if replica.age >= self.config.lifetime or self._is_done_early(replica):
+        if self._is_over(replica):
             if not replica.best.solved:
-                return "not solved"
+                return "learned by heart" if replica.knows_by_heart else "not solved"
             if self._in_a_row is not None and replica.rounded_in_a_row < 1:
                 return "failed in a row"
             return "solved" if self._exam is None or replica.grade.passed else "failed the exam"
@@ -382,3 +411,14 @@ class Search:
         if replica.age >= self.config.lifetime / 2 and accuracy < self.config.hopeless_below:
             return "hopeless"
         return "alive"
+
+
+def _bits_of(weights: Iterable[np.ndarray]) -> float:
+    """What weights take to be written down: the fewer of them and the smaller, the less."""
+    return float(sum(np.log2(1 + np.abs(weight) / _WEIGHT_STEP).sum() for weight in weights))
+
+
+def _of_finite_set(replica: Replica) -> dict[str, float]:
+    """What is reported of a replica where what it learns from is all there is."""
+    values = {"bits": replica.bits, "learned_accuracy": replica.learned}
+    return {name: value for name, value in values.items() if value is not None}

@@ -39,7 +39,7 @@ class SearchTask:
     def __init__(self, config: TrainingConfig, say: Callable[[str], None]):
         self._config = config
         self._say = say
-        self._task = tasks.get(config.task)
+        self._task = config.learned_task()
         self._has_memory = has_memory(config.model)
         self._drawn, self._picture = None, None
 
@@ -48,6 +48,8 @@ class SearchTask:
         return f"Evaluating the best on n up to {self._task.test_sizes[-1]}."
 
     def search(self) -> Search | BaselineSearch:
+        if self._task.division:
+            self._say(f"{self._config.task}: {self._task.division}")
         data = TrainingData.of(self._config)
         if self._has_memory:
             self._search = Search(self._config, data, self._say)
@@ -82,6 +84,7 @@ class SearchTask:
             moves = elements * sum(task.places(n) ** 2 for n in soft)
             sequences = max(1, min(sequences, _MOST_MOVES // moves))
         found = {
+            **({"data": task.division} if task.division else {}),
             "score": task.scores[0],
             "soft": scores(evaluate(model, task, soft, sequences), sequences),
         }

@@ -1,5 +1,7 @@
 """What tasks of files have in common: finite sets of examples, and an alphabet found in them."""
 
+import functools
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -35,11 +37,24 @@ class FileTask(Task):
 
     Attributes:
         examples: Those of each split.
-        division: How the files were divided, in words.
     """
 
     examples: Mapping[str, Examples]
-    division: str
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        values = [self.examples[split].values for split in SPLITS]
+        return hashlib.sha256(repr(values).encode()).hexdigest()
+
+    @property
+    def test_sequences(self) -> int:
+        """As many as there are of any size."""
+        return int(np.unique(self.examples["test"].by_size.sizes, return_counts=True)[1].max())
+
+    def as_read(self, size: int) -> str:
+        sizes = np.unique(self.examples["validation"].by_size.sizes)
+        there = sizes[min(np.searchsorted(sizes, size), len(sizes) - 1)]
+        return super().as_read(int(there))
 
     def draw_sizes(self, numbers, largest):
         return self.examples["train"].by_size.draw_sizes(numbers, largest)
@@ -66,8 +81,8 @@ class FileTask(Task):
             each for size in np.unique(sizes) for each in self.examples["train"].of_size(size)
         ]
         distinct = list(dict.fromkeys(ordered))
-        every = -(-len(distinct) // count)
-        return self.rows_of_texts(distinct[::every])
+        chosen = np.linspace(0, len(distinct) - 1, min(count, len(distinct))).astype(int)
+        return self.rows_of_texts([distinct[number] for number in chosen])
 
 
 def sizes_of(examples: Mapping[str, Examples]) -> dict[str, range]:

@@ -1,9 +1,11 @@
 """From files to a task: which forms there are, and where the rows of each part come from."""
 
 import functools
+import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from keras_stackrnn.tasks import registry
 from keras_stackrnn.tasks.files.labels import labelled_task
 from keras_stackrnn.tasks.files.pairs import pairs_task
 from keras_stackrnn.tasks.files.parts import parts_of
@@ -25,6 +27,7 @@ _OF_FORM = {
     "recognition": ((_STRING, _LABEL), labelled_task),
 }
 FORMS = tuple(_OF_FORM)
+registry.add_forms_of_files(*FORMS)
 
 
 class Source(NamedTuple):
@@ -46,12 +49,25 @@ class Source(NamedTuple):
     columns: tuple[str, ...] | None = None
 
 
-@functools.lru_cache(maxsize=8)
 def load(form: str, source: Source) -> Task:
     """The task of a form that files make; ValueError says what is wrong with them.
 
-    The files are read once for each form and source.
+    Files are read again when they have changed.
     """
+    paths = (source.train_file, source.validation_file, source.test_file)
+    return _load(form, source, tuple(path and _stamp_of(path) for path in paths))
+
+
+def _stamp_of(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None  # What is wrong is said when it is read.
+    return status.st_mtime_ns, status.st_size
+
+
+@functools.lru_cache(maxsize=8)
+def _load(form: str, source: Source, stamps: tuple) -> Task:
     columns, task_of = _OF_FORM[form]
     if source.level not in LEVELS:
         raise ValueError(f"level must be one of {', '.join(LEVELS)}, got {source.level!r}.")

@@ -21,18 +21,18 @@ from keras_stackrnn.tasks.symbols import Symbols
 from keras_stackrnn.tasks.task import Lesson
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class FileStrings(FileTask):
     """Strings of files, of whose language nothing else is known.
 
     A model reads the mark, then the string, and says at each place what comes next, at last the
-    mark again. What may come nobody knows, so that nothing is right or wrong: what counts is how
-    probable strings are that were not learned from.
+    mark again. Which symbols may come nobody knows, so that what counts is how probable a symbol
+    of strings is that were not learned from.
     """
 
     form = Pattern.form
     flows = False
-    scores = ("cross-entropy",)
+    scores = ("probability", "symbols")
     size_means = "symbols of the string"
 
     name: str
@@ -71,7 +71,11 @@ class FileStrings(FileTask):
         tokens = padded(end_to_end([each[:-1] for each in strings]), lengths)
         targets = padded(end_to_end([each[1:] for each in strings]), lengths)
         asked = mask(lengths)
-        return Rows(tokens, targets, asked, np.zeros_like(asked), lengths)
+        return Rows(tokens, targets, asked, asked.copy(), lengths)
+
+    def validated(self, right, entropy):
+        """The geometric mean of the probabilities."""
+        return np.exp(-entropy)
 
     def lines(self, rows: Rows) -> list[str]:
         return [

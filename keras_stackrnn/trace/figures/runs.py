@@ -20,6 +20,7 @@ _OUTCOMES = {
     "failed in a row": ("right alone, not in a row", style.blended(style.BLUE, 0.75)),
     "failed the exam": ("right, but not sure enough", style.blended(style.BLUE, 0.5)),
     "not solved": ("not solved", style.ORANGE),
+    "learned by heart": ("learned by heart", style.blended(style.ORANGE, 0.85)),
     "taken over": ("made room for an heir", style.blended(style.ORANGE, 0.7)),
     "hopeless": ("given up early", style.blended(style.ORANGE, 0.45)),
     "alive": ("unfinished when the search ended", style.blended(style.GREY, 0.3)),
