@@ -22,6 +22,7 @@ if not _startup.asks_for_overview():
         from keras_stackrnn.layers.tape_cell import TapeCell
         from keras_stackrnn.layers.tape_rnn import TapeRNN
         from keras_stackrnn.models import NextSymbolModel
+        from keras_stackrnn.task_models import Recognizer, Transducer
 
         _reset_state.install()
 
@@ -41,11 +42,13 @@ __all__ = [
     "NextSymbolModel",
     "QueueCell",
     "QueueRNN",
+    "Recognizer",
     "SRCNCell",
     "StackCell",
     "StackRNN",
     "TapeCell",
     "TapeRNN",
+    "Transducer",
     "gallery",
     "memories",
     "trace",

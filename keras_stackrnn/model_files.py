@@ -37,8 +37,8 @@ def load_file(path: Path):
     """The model in a `.keras` file; ValueError says what is wrong with it."""
     import keras
 
-    # Registers the class that trained models are of.
-    import keras_stackrnn.models  # noqa: F401
+    # Registers the classes that trained models are of.
+    import keras_stackrnn.task_models  # noqa: F401
 
     try:
         _check_size(path)

@@ -145,10 +145,11 @@ _TASKS |= {
 
 # Files hold few examples, so that a small model does; all that are held out are validated on.
 _OF_FILES = {"units": 24, "memories": 3, "validation_sequences": 100, "lifetime": 960}
-_TASKS |= {
-    form: {"stack": _OF_FILES, "list": {**_OF_FILES, **_LIST}}
-    for form in ("strings", "transduction", "recognition")
-}
+# What may come in strings nobody knows, so that no restart is ever done: all live once, to the end.
+_ONE_LIFE = {"lifetime": 1920, "updates": 1920}
+for _form, _more in (("strings", _ONE_LIFE), ("transduction", {}), ("recognition", {})):
+    _values = {**_OF_FILES, **_more}
+    _TASKS[_form] = {"stack": _values, "list": {**_values, **_LIST}}
 
 # The baselines train one restart after the other, and none of them is given up.
 _BASELINE = {

@@ -95,7 +95,8 @@ def _draw_cell(axes: Axes, memory: MemoryTrace, step: int, x: float, y: float, w
 
 def _draw_predictions(axes: Axes, trace: Trace, steps: range, y: float, width: float) -> None:
     label = {"ha": "right", "size": 8, "color": style.FAINT}
-    axes.text(_MARGIN - 0.1, y, "predicts", va="baseline", **label)
+    says = "predicts" if trace.asked is None else "answers"
+    axes.text(_MARGIN - 0.1, y, says, va="baseline", **label)
     for column, step in enumerate(steps):
         x = _MARGIN + (column + 0.5) * width
         known, wrong = trace.is_deterministic(step), trace.is_wrong(step)
