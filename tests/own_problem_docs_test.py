@@ -85,50 +85,67 @@ class Shell:
             self._server.__exit__(None, None, None)
 
 
-@pytest.fixture(scope="module")
-def blocks():
-    found = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-    return [code for language, code in found if language == "sh"], [
-        code for language, code in found if language == "python"
-    ]
+def blocks_of(heading: str) -> list[str]:
+    """The commands of a section."""
+    section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return re.findall(r"^```sh\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
 
 
-def test_the_page_runs_as_it_stands(blocks, tmp_path, monkeypatch, capsys):
-    commands, (program,) = blocks
+@pytest.fixture
+def shell(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(registry, "_tasks", dict(registry._tasks))
-    (tmp_path / "my_tasks.py").write_text(program)
-    shell, printed = Shell(monkeypatch, capsys), {}
-    try:
-        for block in commands:
-            printed |= shell.run(block)
-    finally:
-        shell.close()
-    said = {_name_of(line): text for line, text in printed.items()}
-    assert "One in 10 of the different ones is held out" in said["train recognition"]
-    assert "Probability of a symbol" in said["train strings"]
-    assert "Symbols right" in said["train transduction"]
-    assert "Sequences all right" in said["train even_a"]
-    for task in ("recognition", "strings", "transduction", "even_a"):
-        folder = tmp_path / "runs" / task
-        assert (folder / "serving" / task / "1" / "saved_model.pb").exists()
-        evaluation = json.loads((folder / "evaluation.json").read_text())
-        assert len(evaluation["rounded"]["per_n"]) > 1
-    assert (tmp_path / "dyck.html").stat().st_size > 10_000
-    traced = [text for line, text in printed.items() if "keras_stackrnn.trace" in line]
-    assert "Answer: " in traced[0]
-    assert "strings: 8 symbols, rounded actions" in traced[1]
-    assert len(traced[3].rpartition("Answer: ")[2].split()) == 3
-    answers = [json.loads(text) for line, text in printed.items() if line.startswith("curl")]
-    assert {row["label"] for row in answers[0]["predictions"]} <= {"yes", "no"}
-    assert [label for label, _ in answers[1]["results"][0]] == ["no", "yes"]
-    (asked,) = (text for line, text in printed.items() if "classify" in line and "client" in line)
+    shell = Shell(monkeypatch, capsys)
+    yield shell
+    shell.close()
+
+
+def said(printed: dict[str, str], words: str) -> str:
+    """What the first command with these words printed."""
+    return next(text for line, text in printed.items() if words in line)
+
+
+def check_run(folder, task):
+    assert (folder / "serving" / task / "1" / "saved_model.pb").exists()
+    evaluation = json.loads((folder / "evaluation.json").read_text())
+    assert len(evaluation["rounded"]["per_n"]) > 1
+
+
+def test_from_labelled_strings_to_a_served_classifier(shell, tmp_path):
+    printed = {}
+    for block in blocks_of("Labelled strings, to a served classifier"):
+        printed |= shell.run(block)
+    trained = said(printed, "train.py")
+    assert "One in 10 of the different ones is held out for the validation and one" in trained
+    assert "Sequences all right" in trained
+    check_run(tmp_path / "runs/recognition", "recognition")
+    assert "Answer: " in said(printed, "keras_stackrnn.trace")
+    asked = said(printed, "serving.client")
     assert asked.startswith("(()())\n")
     assert asked.count("%") == 4
-    (shown,) = (text for line, text in printed.items() if "datasets" in line)
-    assert re.fullmatch(r"([ab]{6} (yes|no)\n){5}", shown)
+    predictions = json.loads(said(printed, "brackets:predict"))["predictions"]
+    assert {row["label"] for row in predictions} <= {"yes", "no"}
+    (labels,) = json.loads(said(printed, "brackets:classify"))["results"]
+    assert [label for label, _ in labels] == ["no", "yes"]
 
 
-def _name_of(line: str) -> str:
-    task = re.search(r"--task=(\w+)", line)
-    return f"train {task[1]}" if task and "train.py" in line else line
+@pytest.mark.slow
+def test_strings_pairs_and_rules(shell, tmp_path):
+    (program,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    (tmp_path / "my_tasks.py").write_text(program)
+    printed = {}
+    headings = ("500 strings, to a traced model", "Inputs and their answers", "A rule of your own")
+    for heading in headings:
+        for block in blocks_of(heading):
+            printed |= shell.run(block)
+    for task, score in (
+        ("strings", "Probability of a symbol"),
+        ("transduction", "Sequences all right"),
+        ("even_a", "Sequences all right"),
+    ):
+        assert score in said(printed, f"--task={task}")
+        check_run(tmp_path / "runs" / task, task)
+    assert "strings: 8 symbols, rounded actions" in said(printed, "--model=runs/strings")
+    assert (tmp_path / "dyck.html").stat().st_size > 10_000
+    assert len(said(printed, "--text=aab").rpartition("Answer: ")[2].split()) == 3
+    assert re.fullmatch(r"([ab]{6} (yes|no)\n){5}", said(printed, "--show=even_a"))
