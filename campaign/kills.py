@@ -15,7 +15,7 @@ from campaign.part import Outcome
 
 # The more they take, the fewer.
 _SHARES = {"rnn": 5, "text": 3, "stack": 1}
-_MOST_DISTURBANCES = 9
+_DISTURBANCES = (4, 12)
 _MOST_ATTEMPTS = 40
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EMFILE)
@@ -33,7 +33,7 @@ class Kills:
     def run(self, draw: random.Random, scale: float, folder: Path) -> Outcome:
         outcome = Outcome()
         name = draw.choices(list(_SHARES), list(_SHARES.values()))[0]
-        disturbances = max(1, round(scale * draw.randint(2, _MOST_DISTURBANCES)))
+        disturbances = max(1, round(scale * draw.randint(*_DISTURBANCES)))
         run = _DisturbedRun(name, whole_runs.whole(name, folder), folder, draw, outcome)
         for _ in range(disturbances):
             if run.is_over:
@@ -58,7 +58,7 @@ class _DisturbedRun:
     def disturb(self) -> None:
         """One attempt that something happens to, if it does not end before."""
         ways = {
-            self._kill_at_call: 12,
+            self._kill_at_call: 20,
             self._kill_at_time: 3,
             self._fail: 4,
             self._signal: 2,
