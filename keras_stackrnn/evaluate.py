@@ -4,6 +4,7 @@
     python -m keras_stackrnn.evaluate --model=runs/memorize --n=1-60,200,1000 --rounding
     python -m keras_stackrnn.evaluate --model=runs/memorize --split=validation --n=1-19
     python -m keras_stackrnn.evaluate --model=model.keras --task=anbn --output=evaluation.json
+    python -m keras_stackrnn.evaluate --model=runs/recognition --test_file=more.tsv
 
 Soft means that the model mixes its actions, rounded that it takes the most probable one alone. A
 model that was trained is evaluated already: evaluation.json in its folder.
@@ -17,6 +18,8 @@ from pathlib import Path
 from absl import flags, logging
 
 from keras_stackrnn import command_line, model_files
+from keras_stackrnn.training import own_tasks
+from keras_stackrnn.training.files import RunError
 
 
 def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
@@ -34,6 +37,7 @@ def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
     flags.DEFINE_boolean("rounding", None, "Rounded alone, or soft alone; both.", **of)
     flags.DEFINE_enum("split", "test", ["train", "validation", "test"], "Which ones.", **of)
     string("output", None, "A file for the scores, as JSON.", **of)
+    own_tasks.define_flags(values)
 
 
 def run(values: flags.FlagValues) -> dict:
@@ -42,7 +46,6 @@ def run(values: flags.FlagValues) -> dict:
         raise ValueError("--model is missing: --help shows examples.")
     given = sizes_of(values.n)
 
-    from keras_stackrnn import tasks
     from keras_stackrnn.evaluation import evaluate
     from keras_stackrnn.training.search_task import scores, tested_sizes
 
@@ -50,13 +53,25 @@ def run(values: flags.FlagValues) -> dict:
     name = values.task or getattr(model, "task", None)
     if name is None:
         raise ValueError(f"{values.model} does not say which task it learned: give --task.")
-    task = tasks.get(name)
+    task = own_tasks.find(name, _own(values, name))
     sizes, sequences = given or tested_sizes(task), values.sequences or task.test_sequences
     found = {"task": task.name, "split": values.split, "score": task.scores[0]}
     for way in _ways(model, values.rounding):
         accuracy = evaluate(model, task, sizes, sequences, way == "rounded", values.split)
         found[way] = scores(accuracy, sequences)
     return found
+
+
+def _own(values: flags.FlagValues, task: str) -> dict:
+    """What the task is if it is one's own: as the run was told, but for what is given here."""
+    from keras_stackrnn.training import run_folder
+
+    folder, told = Path(values.model), {}
+    if (folder / run_folder.CONFIG).is_file():
+        config = run_folder.read_config(folder).to_json()
+        if config["task"] == task:
+            told = {name: config.get(name) for name in own_tasks.VALUES}
+    return told | own_tasks.given(values)
 
 
 def sizes_of(words: list[str]) -> list[int]:
@@ -98,7 +113,7 @@ def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> None:
             Path(values.output).write_text(f"{json.dumps(found, indent=2)}\n", encoding="utf-8")
     except OSError as error:
         sys.exit(f"Cannot write {error.filename}: {error.strerror}.")
-    except ValueError as error:
+    except (RunError, ValueError) as error:
         sys.exit(str(error))
     print(to_text(found))
 

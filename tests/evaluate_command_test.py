@@ -10,7 +10,7 @@ if keras.backend.backend() != "tensorflow":
 
 from test_case import run_command
 
-from keras_stackrnn import evaluate
+from keras_stackrnn import Recognizer, evaluate
 
 
 def test_a_model_of_the_gallery_is_right_where_it_says(tmp_path, capsys):
@@ -58,3 +58,27 @@ def test_a_task_of_other_symbols_is_a_sentence():
     with pytest.raises(SystemExit) as ended:
         run_command(evaluate, "--model=gallery:anbn", "--task=anbncn")
     assert "anbncn" in ended.value.code
+
+
+def test_a_model_of_files_is_tested_on_another_file(tmp_path, capsys):
+    def written(name, strings):
+        lines = (f"{string}\t{'yes' if string.endswith('a') else 'no'}\n" for string in strings)
+        (tmp_path / name).write_text("".join(lines))
+        return tmp_path / name
+
+    train = written(
+        "train.tsv", [f"{n:05b}".replace("0", "a").replace("1", "b") for n in range(30)]
+    )
+    test = written("test.tsv", ["a", "b", "ab", "ba", "bb"])
+    model = Recognizer(
+        "stack", ["a", "b", "<end>"], 2, memories=1, labels=["no", "yes"], task="recognition"
+    )
+    model.save(tmp_path / "model.keras")
+
+    files = [f"--train_file={train}", f"--test_file={test}"]
+    run_command(evaluate, f"--model={tmp_path}/model.keras", *files, "--rounding")
+
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[:2] == ["Sequences all right, in percent:", "       n    1    2"]
+    with pytest.raises(SystemExit, match="train_file is missing: task='recognition' learns"):
+        run_command(evaluate, f"--model={tmp_path}/model.keras", f"--test_file={test}")

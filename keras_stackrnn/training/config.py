@@ -6,7 +6,6 @@ from typing import ClassVar
 from keras_stackrnn import tasks
 from keras_stackrnn.models import has_memory
 from keras_stackrnn.tasks import files
-from keras_stackrnn.tasks.imports import HELP as IMPORT_HELP
 from keras_stackrnn.tasks.imports import import_tasks
 from keras_stackrnn.training import own_tasks, recipes
 from keras_stackrnn.training.architecture import Architecture
@@ -34,14 +33,12 @@ class TrainingConfig(Config):
     OF_TASK: ClassVar = own_tasks.VALUES
 
     # Tasks of one's own.
-    imports: str | None = value(IMPORT_HELP, flag="import")
-    train_file: str | None = value("File of your own to learn from: examples, or a text.")
-    validation_file: str | None = value(
-        "The same to validate on; without, a part of the file to learn from."
-    )
-    test_file: str | None = value("The same to test on, once, at the end.")
-    level: str | None = value("What a symbol of a file is: char or token, of a text char or word.")
-    columns: str | None = value("Columns that are meant, by header or number, as in text,label.")
+    imports: str | None = value(own_tasks.HELP["imports"], flag=own_tasks.FLAGS["imports"])
+    train_file: str | None = value(own_tasks.HELP["train_file"])
+    validation_file: str | None = value(own_tasks.HELP["validation_file"])
+    test_file: str | None = value(own_tasks.HELP["test_file"])
+    level: str | None = value(own_tasks.HELP["level"])
+    columns: str | None = value(own_tasks.HELP["columns"])
 
     # What learns.
     use_recurrent_kernel: bool = value(

@@ -2,12 +2,37 @@
 
 from collections.abc import Mapping
 
+from absl import flags
+
 from keras_stackrnn import tasks
 from keras_stackrnn.tasks import files
+from keras_stackrnn.tasks.imports import HELP as IMPORT_HELP
 from keras_stackrnn.tasks.imports import import_tasks
 
 # The values of a configuration that say what a task of one's own is.
-VALUES = ("imports", *files.Source._fields)
+HELP = {
+    "imports": IMPORT_HELP,
+    "train_file": "File of your own to learn from: examples, or a text.",
+    "validation_file": "The same to validate on; without, a part of the file to learn from.",
+    "test_file": "The same to test on, once, at the end.",
+    "level": "What a symbol of a file is: char or token, of a text char or word.",
+    "columns": "Columns that are meant, by header or number, as in text,label.",
+}
+VALUES = tuple(HELP)
+# A value whose name as a flag is no name in Python.
+FLAGS = {name: "import" if name == "imports" else name for name in VALUES}
+
+
+def define_flags(values: flags.FlagValues) -> None:
+    """Adds a flag for each of the values."""
+    for name, flag in FLAGS.items():
+        flags.DEFINE_string(flag, None, HELP[name], flag_values=values)
+
+
+def given(values: flags.FlagValues) -> dict[str, str]:
+    """Those of the values that a command line gives."""
+    found = {name: values[flag].value for name, flag in FLAGS.items()}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def find(name: str, values: Mapping[str, str | None]) -> tasks.Task:
