@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pathlib
+import sys
 import threading
 import time
 
@@ -22,11 +23,13 @@ _LONGEST_SECONDS = 60.0
 def give_back(stopping: threading.Event) -> None:
     """Has this process give memory back when it can, until `stopping` is set.
 
-    Where the C library is another one than glibc, nothing happens.
+    Where the C library is another one than glibc, as it is outside of Linux, nothing happens.
 
     Args:
         stopping: ends it.
     """
+    if sys.platform != "linux":
+        return
     libc = ctypes.CDLL(None)
     if not all(hasattr(libc, name) for name in ("mallopt", "malloc_trim")):
         return
