@@ -1,14 +1,15 @@
 """What of a user's rows is learned from, what is held out to validate on, and what is the test."""
 
+import collections
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from keras_stackrnn.tasks.draws import draw_key
 from keras_stackrnn.tasks.files.tables import Row
 
-# Of rows without files of their own for validation and test, one distinct one in so many each.
-SHARE = 10
-_LEAST = 10
+# Of rows without files of their own for validation and test, one in so many for each of these; as
+# many at least, unless that is more than a quarter.
+_SHARE, _LEAST, _MOST = 10, 10, 4
 
 
 class Parts(NamedTuple):
@@ -25,8 +26,9 @@ def parts_of(
 ) -> Parts:
     """Reads the files; what has no file of its own is taken from that to learn from.
 
-    That is one in ten of its distinct first values for the validation, and one in ten for the
-    test, by a draw that depends on the value alone: the same ones always, and equal ones together.
+    That is one in ten of those first values that are there once for the validation, and one in ten
+    for the test, by a draw that depends on the value alone: the same ones always. What is there
+    more than once is learned from, but for files with hardly anything else.
     """
     learned, taken = read(train), {}
     missing = [name for name, path in (("validation", validation), ("test", test)) if path is None]
@@ -44,8 +46,8 @@ def parts_of(
     words = f"{'; '.join(shown)}."
     if missing:
         words += (
-            f" One in {SHARE} of the different ones is held out for the "
-            f"{' and one for the '.join(missing)}, as there "
+            f" One in {_SHARE} of those that are there once ({_LEAST} or more, if they are a "
+            f"quarter at most) is held out for the {' and one for the '.join(missing)}, as there "
             f"{'are no files' if len(missing) > 1 else 'is no file'} of their own."
         )
     return Parts(learned, parts["validation"], parts["test"], words)
@@ -54,17 +56,19 @@ def parts_of(
 def _held_out(
     rows: list[Row], names: Sequence[str], path: str
 ) -> tuple[list[Row], dict[str, list[Row]]]:
-    distinct = sorted({row.values[0] for row in rows}, key=lambda text: (_order_of(text), text))
-    if len(distinct) < _LEAST:
+    times = collections.Counter(row.values[0] for row in rows)
+    if len(times) < _LEAST:
         raise ValueError(
-            f"{path} has {len(distinct)} different rows, too few to hold some out: expected "
+            f"{path} has {len(times)} different rows, too few to hold some out: expected "
             f"{_LEAST} or more, or files of their own for the {' and the '.join(names)}."
         )
-    count = len(distinct) // SHARE
+    once = [text for text, count in times.items() if count == 1]
+    order = sorted(once if len(once) >= _LEAST else times, key=lambda text: (_order_of(text), text))
+    count = min(max(len(order) // _SHARE, _LEAST), len(order) // _MOST)
     part_of = {
         text: name
         for place, name in enumerate(names)
-        for text in distinct[place * count : (place + 1) * count]
+        for text in order[place * count : (place + 1) * count]
     }
     taken = {name: [row for row in rows if part_of.get(row.values[0]) == name] for name in names}
     return [row for row in rows if row.values[0] not in part_of], taken
