@@ -81,12 +81,18 @@ def markdown_to_rst(app, what, name, thing, options, lines: list[str]) -> None:
 
 
 def signature_of_layer(app, what, name, thing, options, signature, returns):
-    """Keras makes its objects in a way that hides what they take."""
+    """Keras makes its objects in a way that hides what they take. Types are said in the text, and
+    regularizers and constraints, of which there is one for each weight, once."""
     del app, name, options
     if what != "class" or signature is None or not signature.startswith("(*args"):
         return None
     _, *parameters = inspect.signature(thing.__init__).parameters.values()
-    return str(inspect.Signature(parameters)), returns
+    shown = [
+        each.replace(annotation=inspect.Parameter.empty)
+        for each in parameters
+        if not each.name.endswith(("_regularizer", "_constraint"))
+    ]
+    return str(inspect.Signature(shown)), returns
 
 
 def setup(app) -> None:

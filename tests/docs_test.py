@@ -193,9 +193,11 @@ CHECKS = {
 WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
 
 
+@pytest.mark.usefixtures("one_block_of_steps")
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=name_of)
 def test_python_runs_as_it_stands(page, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
+    Path("results").symlink_to(REPOSITORY / "results")
     monkeypatch.setattr(tfds.core.constants, "DATA_DIR", str(tmp_path))
     if ":8500" in "".join(blocks(page, "python")):
         lead_to(request.getfixturevalue("served").address, monkeypatch)

@@ -1,10 +1,12 @@
 """The wheel and the sdist: real files behind the two links, and no claim on the name `datasets`."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -112,6 +114,15 @@ def test_the_package_reaches_datasets_and_serving_by_links():
     for name in ("datasets", "serving"):
         assert os.readlink(REPOSITORY / "keras_stackrnn" / name) == f"../{name}"
         assert not (REPOSITORY / name / "__init__.py").exists()
+
+
+def test_there_is_one_version():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    for file in ("MODULE.bazel", "CITATION.cff"):
+        text = (REPOSITORY / file).read_text()
+        version = re.search(r"^\s*version\s*[=:]\s*\"?([\d.]+)", text, re.MULTILINE)[1]
+        assert version == project["version"], file
+    assert f"## {project['version']}" in (REPOSITORY / "CHANGELOG.md").read_text()
 
 
 def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(source, wheel, tmp_path):

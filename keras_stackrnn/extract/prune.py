@@ -36,6 +36,13 @@ def pruned(
 
     Returns:
         The new model and what is read out of it. `ChangeError` says that there is none.
+
+    Example:
+
+    ```python
+    model = keras_stackrnn.gallery.load("memorize")
+    model, found = pruned(model, extract(model), "memorize, pruned")
+    ```
     """
     if model.embedding is not None:
         raise ChangeError(f"{found.name} embeds its symbols; those read one-hot can be pruned.")

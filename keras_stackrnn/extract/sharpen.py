@@ -24,6 +24,13 @@ def sharpened(
 
     Returns:
         The new model and what is read out of it. `ChangeError` says that there is none.
+
+    Example:
+
+    ```python
+    model = keras_stackrnn.gallery.load("memorize")
+    model, found = sharpened(model, extract(model), "memorize, sharpened")
+    ```
     """
     for factor in FACTORS:
         sharper = with_values_times(model, factor)
