@@ -5,6 +5,7 @@ costs several times what gRPC itself spends on it. Both are made of a completion
 these methods: what happens to a call is an event, and an event is a function to call.
 """
 
+import contextlib
 import logging
 import threading
 import time
@@ -75,7 +76,9 @@ class DeferredMethods:
         def begin(event):
             # Without success, the server is about to stop, and there is no call.
             if event.success:
-                self._expect(name)
+                # It refuses once the server has begun to stop; who came before that is answered.
+                with contextlib.suppress(ValueError):
+                    self._expect(name)
                 call = _Call(event, self._methods[name], self._send, self._unread)
                 self._unread[call] = time.monotonic() + self._read_seconds
                 call.start()

@@ -155,6 +155,20 @@ def test_a_server_that_stops_lets_calls_finish(desk):
     assert stopped.wait(PATIENCE_SECONDS)
 
 
+def test_who_comes_as_the_server_begins_to_stop_is_answered(monkeypatch, caplog):
+    with contextlib.closing(Desk()) as desk:
+
+        def refuse(name):
+            raise ValueError("server must be started and not shutting down")
+
+        monkeypatch.setattr(desk._methods, "_expect", refuse)
+        call = desk.later.future(b"last")
+        desk.wait_for(1)
+        desk.asked[0][2].set_result(b"still")
+        assert call.result(PATIENCE_SECONDS) == b"still"
+    assert not caplog.records
+
+
 def test_a_server_that_stops_breaks_off_what_takes_too_long(desk):
     call = desk.later.future(b"")
     desk.wait_for(1)
