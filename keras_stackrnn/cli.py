@@ -25,6 +25,7 @@ COMMANDS = {
     ),
     "evaluate": Command("keras_stackrnn.evaluate", "test a model on its task"),
     "trace": Command("keras_stackrnn.trace.__main__", "see what the memory does with a text"),
+    "playground": Command("keras_stackrnn.playground.__main__", "open a page to watch it think"),
     "extract": Command("keras_stackrnn.extract.__main__", "print the program it has learned"),
     "export": Command("keras_stackrnn.export.__main__", "write a SavedModel"),
     "serve": Command("keras_stackrnn.serving.server", "serve SavedModels"),

@@ -164,6 +164,17 @@ class SequenceModel(keras.Model):
     def has_memory(self) -> bool:
         return has_memory(self.kind)
 
+    def reading(self) -> dict:
+        """How what a user writes becomes what the model reads, fit for JSON: its task's `form`, and
+        where answers have places of their own, how many `answer_places` and places of `computation`
+        there are (`Transduction` says it), and which symbol ends an answer."""
+        return {
+            "form": "next_symbol",
+            "answer_places": [0, 1, 0],
+            "computation": 0,
+            "terminator": None,
+        }
+
     def build(self, tokens_shape):
         features = self.embedding_size or len(self.vocabulary)
         if self.embedding is not None:

@@ -57,6 +57,14 @@ class Transducer(SequenceModel):
     def answer_places_of(self, lengths):
         return lengths * (1 + self.computation), self.answer_places.of(lengths)
 
+    def reading(self):
+        return {
+            "form": Transduction.form,
+            "answer_places": list(self.answer_places),
+            "computation": self.computation,
+            "terminator": self.terminator,
+        }
+
     def get_config(self):
         return {
             **super().get_config(),
@@ -97,6 +105,9 @@ class Recognizer(SequenceModel):
 
     def answer_places_of(self, lengths):
         return lengths, 0 * lengths + 1
+
+    def reading(self):
+        return {**super().reading(), "form": Recognition.form, "answer_places": [0, 1, 1]}
 
     def get_config(self):
         return {**super().get_config(), "labels": self._labels}

@@ -117,6 +117,10 @@ class ModelManager:
     def is_configured(self, name: str) -> bool:
         return name in self._configs
 
+    def names(self) -> tuple[str, ...]:
+        """The names of the configured models."""
+        return tuple(self._configs)
+
     def all_available(self) -> bool:
         """Whether every configured model has a version that can be asked."""
         with self._lock:

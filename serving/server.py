@@ -17,7 +17,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -43,7 +43,7 @@ from keras_stackrnn.serving.later_methods import LaterMethods
 from keras_stackrnn.serving.metrics import Metrics
 from keras_stackrnn.serving.printable import printable
 from keras_stackrnn.serving.reload_policy import ReloadPolicy
-from keras_stackrnn.serving.rest import RestServer
+from keras_stackrnn.serving.rest import Endpoint, RestServer
 from keras_stackrnn.serving.rest_access import Access, is_loopback
 from keras_stackrnn.serving.rest_connections import bound_sockets
 from keras_stackrnn.serving.rest_generation import GenerationEndpoint
@@ -101,6 +101,10 @@ class ServerOptions:
     max_simultaneous_runs: int = 16
     tensorflow_inter_op_parallelism: int = 0
     tensorflow_intra_op_parallelism: int = 0
+    # What REST answers besides: each is made with the service and the timeout.
+    endpoints: tuple[Callable[[Service, float], Endpoint], ...] = ()
+    # What makes a model of a version's folder; None: it holds a SavedModel, which is warmed up.
+    load: Callable[[pathlib.Path], SavedModel] | None = None
 
 
 @functools.cache
@@ -125,7 +129,7 @@ class ModelServer:
 
     def __init__(self, options: ServerOptions):
         self._options = options
-        self.models = models.ModelManager(options.versions, self._load)
+        self.models = models.ModelManager(options.versions, options.load or self.load)
         if options.batching:
             self._runner = lanes.LanedRunner(options.batching)
         else:
@@ -192,7 +196,8 @@ class ModelServer:
     def _on_loop(self, coroutine: Coroutine) -> None:
         asyncio.run_coroutine_threadsafe(coroutine, _event_loop()).result()
 
-    def _load(self, path: pathlib.Path) -> SavedModel:
+    def load(self, path: pathlib.Path) -> SavedModel:
+        """The SavedModel in a folder, warmed up."""
         self._check_file_operations(path)
         model = SavedModel(path, _session_config(self._options))
         try:
@@ -283,7 +288,7 @@ class ModelServer:
             options.prometheus_path,
             [
                 endpoint(self.service, options.rest_api_timeout_seconds)
-                for endpoint in (GenerationEndpoint, OpenInferenceEndpoint)
+                for endpoint in (GenerationEndpoint, OpenInferenceEndpoint, *options.endpoints)
             ],
         )
         context = tls.http_context(options.rest_ssl) if options.rest_ssl else None
@@ -383,6 +388,7 @@ def define_flags(values: flags.FlagValues) -> None:
     several("rest_api_allowed_hosts", [], "Names by which REST may be reached.")
     several("rest_api_allowed_origins", [], "Pages from elsewhere that may ask over REST.")
     switch("rest_api_require_json", False, "POST has to say that it is application/json.")
+    switch("playground", False, "Serve the playground's page at / of the REST port.")
     switch("allow_reload", None, "Answer HandleReloadConfigRequest; by default on loopback alone.")
     several("reload_base_paths", [], "Folders in which models named by it have to lie.")
     switch("refuse_file_operations", False, "Load no SavedModel whose graph touches files.")
@@ -439,6 +445,8 @@ def options_from_flags(values: flags.FlagValues) -> ServerOptions:
     )
     if rest_ssl and not values.rest_api_port:
         raise ValueError("--rest_api_ssl_config_file is set without --rest_api_port.")
+    if values.playground and not values.rest_api_port:
+        raise ValueError("--playground is a page of the REST port: add --rest_api_port.")
     is_rest_plain = values.rest_api_port and not rest_ssl
     if ssl and ssl.client_verify and is_rest_plain and not values.allow_plain_rest_api:
         raise ValueError(
@@ -446,6 +454,11 @@ def options_from_flags(values: flags.FlagValues) -> ServerOptions:
             f"REST on port {values.rest_api_port}: add --rest_api_ssl_config_file, or "
             "--allow_plain_rest_api if that is meant."
         )
+    endpoints = ()
+    if values.playground:
+        from keras_stackrnn.playground.endpoint import PageEndpoint
+
+        endpoints = (PageEndpoint,)
     return ServerOptions(
         models=model_config,
         host=values.host,
@@ -473,7 +486,7 @@ def options_from_flags(values: flags.FlagValues) -> ServerOptions:
         rest_access=Access(
             allowed_hosts=tuple(values.rest_api_allowed_hosts),
             allowed_origins=tuple(values.rest_api_allowed_origins),
-            requires_json=values.rest_api_require_json,
+            requires_json=values.rest_api_require_json or values.playground,
         ),
         allow_reload=values.allow_reload,
         reload_base_paths=tuple(values.reload_base_paths),
@@ -482,6 +495,7 @@ def options_from_flags(values: flags.FlagValues) -> ServerOptions:
         max_inflight_requests=values.max_inflight_requests,
         tensorflow_inter_op_parallelism=values.tensorflow_inter_op_parallelism,
         tensorflow_intra_op_parallelism=values.tensorflow_intra_op_parallelism,
+        endpoints=endpoints,
     )
 
 

@@ -1,6 +1,5 @@
 """The page of a trace in a real browser: keys, slider, columns, bars, and no network."""
 
-import json
 import re
 
 import browser
@@ -13,30 +12,12 @@ if keras.backend.backend() != "tensorflow":
 
 from keras_stackrnn import trace
 
-COMMAND = browser.find()
-LEFT, RIGHT, HOME, END = ("ArrowLeft", 37), ("ArrowRight", 39), ("Home", 36), ("End", 35)
+LEFT, RIGHT, HOME, END = "ArrowLeft", "ArrowRight", "Home", "End"
 HOSTILE = ["</script>", "<b>x</b>", "&amp;", "${1}", "<!--", "'\""]
 
 
-class Page:
+class Page(browser.Tab):
     """A page under test."""
-
-    def __init__(self, running: browser.Browser, path):
-        self.browser = running
-        self.browser.requests.clear()
-        self.browser.errors.clear()
-        self.browser.open(path)
-
-    def press(self, *keys):
-        for key in keys:
-            self.browser.press(*key)
-
-    def text(self, selector):
-        return self.browser.evaluate(f"document.querySelector({json.dumps(selector)}).textContent")
-
-    def all(self, selector, of="each.textContent"):
-        selected = f"[...document.querySelectorAll({json.dumps(selector)})]"
-        return self.browser.evaluate(f"{selected}.map(each => {of})")
 
     def stack(self, name="stack1"):
         """The elements of a stack from its floor to its top, and their places on the screen."""
@@ -47,21 +28,25 @@ class Page:
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory):
-    if COMMAND is None:
-        pytest.skip(f"no browser: none of {', '.join(browser.NAMES)} is installed")
-    with browser.browsing(COMMAND, tmp_path_factory.mktemp("profile")) as started:
+def running():
+    with browser.browsing() as started:
         yield started
 
 
 @pytest.fixture
 def page(running, tmp_path):
-    def open_page(record):
+    opened = []
+
+    def open_page(record, **options):
         path = tmp_path / "trace.html"
         record.to_html(path)
-        return Page(running, path)
+        opened.append(Page(running, **options))
+        opened[-1].page.goto(path.as_uri())
+        return opened[-1]
 
-    return open_page
+    yield open_page
+    for each in opened:
+        each.close()
 
 
 def test_arrow_keys_step_through_the_text(page):
@@ -81,9 +66,7 @@ def test_arrow_keys_step_through_the_text(page):
         assert shown.all("#text .current", "[...each.parentNode.children].indexOf(each)") == [
             position - 1
         ]
-        assert shown.browser.evaluate("document.getElementById('slider').value") == str(
-            position - 1
-        )
+        assert shown.page.input_value("#slider") == str(position - 1)
 
 
 def test_stacks_grow_and_shrink(page):
@@ -99,11 +82,11 @@ def test_stacks_grow_and_shrink(page):
 def test_a_long_text_and_a_deep_stack(page):
     count = 400
     shown = page(trace(counter(rounding=True), "a" * count + "b" * count))
-    shown.browser.click(f"#text button:nth-child({count})")
+    shown.page.click(f"#text button:nth-child({count})")
     assert len(shown.stack()) == count
     shown.press(END)
     assert shown.stack() == []
-    assert shown.browser.errors == []
+    assert shown.errors == []
 
 
 def test_elements_lie_in_their_order(page):
@@ -122,7 +105,7 @@ def test_bars_are_as_long_as_symbols_are_probable(page):
     shown = page(record)
     for step, probabilities in enumerate(record.probabilities):
         tracks = shown.all(".bar .track", "each.clientWidth")
-        widths = shown.browser.evaluate(
+        widths = shown.page.evaluate(
             "document.getAnimations().forEach(each => each.finish()),"
             "[...document.querySelectorAll('.fill')].map(each => each.clientWidth)"
         )
@@ -151,18 +134,18 @@ def test_words_about_the_prediction(page):
 
 def test_the_slider_the_buttons_and_the_text_can_be_clicked(page):
     shown = page(trace(counter(), "aaabbb"))
-    shown.browser.click("#slider")
+    shown.page.click("#slider")
     assert shown.text("#position") in ("symbol 3 of 6", "symbol 4 of 6")
     # The slider has the keyboard now, and must not step twice.
     before = int(shown.text("#position").split()[1])
     shown.press(RIGHT)
     assert shown.text("#position") == f"symbol {before + 1} of 6"
-    shown.browser.click("#text button:nth-child(2)")
+    shown.page.click("#text button:nth-child(2)")
     assert shown.text("#position") == "symbol 2 of 6"
-    shown.browser.click("#on")
+    shown.page.click("#on")
     assert shown.text("#position") == "symbol 3 of 6"
-    shown.browser.click("#back")
-    shown.browser.click("#back")
+    shown.page.click("#back")
+    shown.page.click("#back")
     assert shown.text("#position") == "symbol 1 of 6"
 
 
@@ -185,16 +168,16 @@ def test_texts_are_texts(page):
     shown = page(record)
     assert shown.all("#text button") == HOSTILE
     assert shown.all(".bar .symbol") == HOSTILE
-    assert shown.browser.evaluate("document.querySelectorAll('#text b, #bars b').length") == 0
-    assert shown.browser.errors == []
+    assert shown.page.evaluate("document.querySelectorAll('#text b, #bars b').length") == 0
+    assert shown.errors == []
 
 
 def test_it_asks_the_network_for_nothing(page, tmp_path):
     shown = page(trace(random_model(memories=20, rounding=True), "1011+110=10001." * 4))
     shown.press(*[RIGHT] * 5)
-    assert shown.browser.requests == [(tmp_path / "trace.html").as_uri()]
-    assert shown.browser.errors == []
-    assert shown.browser.screenshot().startswith(b"\x89PNG")
+    assert shown.requests == [(tmp_path / "trace.html").as_uri()]
+    assert shown.errors == []
+    assert shown.page.screenshot().startswith(b"\x89PNG")
 
 
 def test_the_page_names_no_address():

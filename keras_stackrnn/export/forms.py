@@ -17,11 +17,11 @@ _OF_MODEL = {
 
 
 def signatures_of(reader: Reader, symbols: Symbols) -> dict[str, Signature]:
-    """All that the reader's model can be asked once it is exported, by name."""
+    """All that the reader's model can be asked once it is exported, by name; no graph is made."""
     (signatures,) = (
         signatures for form, signatures in _OF_MODEL.items() if isinstance(reader.model, form)
     )
-    return signatures(reader, symbols).all()
+    return signatures(reader, symbols).untraced()
 
 
 def require_servable(model, name: str = "the model") -> SequenceModel:

@@ -4,7 +4,8 @@ An exported layer has five parts: `specs` and `initial_state` of the tensors tha
 `begin`, which makes of them what the loop carries, with room for so many steps, the memories piled
 or in rows; `projected`, what can be computed of the inputs of all steps at once; `stepper`, which
 gives the step itself; and `end`, the way back. A step leaves rows as they are that are not `alive`,
-all of them being so if it is `None`: that is how padding changes nothing.
+all of them being so if it is `None`: that is how padding changes nothing. Actions may be `forced`
+on its memories, `[lanes]`, by their index, where that is not -1.
 
 In the loop a memory is `[rows, lanes]`, a lane being one memory of one batch element, all batch
 elements of the first memory first: broadcast along rows, an action is one long vector operation.
@@ -18,6 +19,9 @@ from keras_stackrnn.export.require import require, require_none
 from keras_stackrnn.export.tensors import transposed
 from keras_stackrnn.layers.srcn_cell import SRCNCell
 from keras_stackrnn.memories.soft import EMPTY
+
+# A logit of an action that leaves the others a weight of exactly 0 in float32.
+CERTAIN = 1000.0
 
 
 class PlainLayer:
@@ -46,7 +50,7 @@ class PlainLayer:
         return inputs
 
     def stepper(self):
-        def step(inputs, states, alive):
+        def step(inputs, states, alive, forced=None):
             if inputs.dtype.is_integer:
                 inputs = tf.one_hot(inputs, self.cell.kernel.shape[0])
             _, after = self.cell(inputs, states, training=False)
@@ -156,7 +160,7 @@ class MemoryLayer:
         if cell.use_bias:
             control_bias = _of_controls(cell, cell.action_bias, cell.value_bias)[:, None]
 
-        def step(inputs, carried, alive):
+        def step(inputs, carried, alive, forced=None):
             read = tf.reshape(carried.read, [memory_kernel.shape[0], -1])
             before = inputs + tf.matmul(read, memory_kernel, transpose_a=True)
             states = cell.decide(before, carried.states)
@@ -166,6 +170,8 @@ class MemoryLayer:
             if control_bias is not None:
                 controls += control_bias
             controls = tf.reshape(controls, [control_kernel.shape[1] // self.memories, -1])
+            if forced is not None:
+                controls = _forced(controls, forced, len(cell.actions))
             alive_lanes = None if alive is None else tf.tile(alive, [self.memories])
             memory, actions = carried.memory.act(layout, controls, alive_lanes, cell.rounding)
             if alive is not None:
@@ -201,6 +207,16 @@ def _of_controls(cell, of_actions, of_writing):
         first, second = tf.split(of_actions, 2, axis=-1)
         of_actions = first - second
     return tf.concat([of_actions, of_writing], axis=-1)
+
+
+def _forced(controls, forced, actions):
+    """The same `controls`, certain of the actions that are `forced` `[lanes]`, -1 being none."""
+    if actions == 2:
+        logits = tf.where(tf.equal(forced, 0), CERTAIN, -CERTAIN)[None]
+    else:
+        logits = tf.one_hot(forced, actions, CERTAIN, -CERTAIN, axis=0)
+    own, values = controls[: logits.shape[0]], controls[logits.shape[0] :]
+    return tf.concat([tf.where(forced[None] >= 0, logits, own), values], axis=0)
 
 
 class _Carried(NamedTuple):

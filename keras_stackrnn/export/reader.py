@@ -50,12 +50,14 @@ class Reader:
         carried and the actions on each layer's memories."""
         steps = [layer.stepper() for layer in self.layers]
 
-        def advance(inputs, carried, alive):
+        def advance(inputs, carried, alive, forced=None):
             after, actions = [], []
-            for layer, step, state in zip(self.layers, steps, carried, strict=True):
+            for index, (layer, step, state) in enumerate(
+                zip(self.layers, steps, carried, strict=True)
+            ):
                 if after:
                     inputs = layer.projected(inputs)
-                state, taken = step(inputs, state, alive)
+                state, taken = step(inputs, state, alive, self._of_layer(forced, index))
                 inputs = layer.hidden(state)
                 after.append(state)
                 actions.append(taken)
@@ -99,13 +101,45 @@ class Reader:
         carried, _ = self._read(tokens, lengths, states, self.rounds, stops=True, traced=False)
         return self.hidden(carried), self.end(carried)
 
-    def _read(self, tokens, lengths, states, piled, stops, traced):
+    def read_forced(self, tokens, lengths, forced, states, traced):
+        """Both at once: the records of `read`, and what a request carries after each row's own last
+        symbol, with actions that are forced.
+
+        Args:
+            tokens: `[batch, columns]`.
+            lengths: `[batch]`.
+            forced: `[batch, columns, memories of all layers]`, an action's index or -1.
+            states: What a request carries.
+            traced: Whether to keep what the memories did; without, the records are hidden units.
+        """
+        carried, records = self._read(
+            tokens, lengths, states, self.rounds, stops=True, traced=traced, forced=forced
+        )
+        return records, carried
+
+    @property
+    def memories(self) -> int:
+        """How many there are in all layers together."""
+        return sum(layer.memories for layer in self.layers) if self.has_memory else 0
+
+    def _of_layer(self, forced, index):
+        """The part `[lanes]` of a layer of `forced`, `[memories of all layers, batch]`."""
+        if forced is None:
+            return None
+        first = sum(layer.memories for layer in self.layers[:index])
+        return tf.reshape(forced[first : first + self.layers[index].memories], [-1])
+
+    def _read(self, tokens, lengths, states, piled, stops, traced, forced=None):
         """What is carried in the end, if it `stops` at each row's own last symbol; the records."""
         iterations = -(-longest(lengths) // _STEPS_AT_ONCE)
         steps = iterations * _STEPS_AT_ONCE
         missing = tf.maximum(steps - tf.shape(tokens)[1], 0)
         inputs = self.inputs(tf.transpose(tf.pad(tokens, [[0, 0], [0, missing]]))[:steps])
         inputs = reshaped_first(inputs, [iterations, _STEPS_AT_ONCE], of=1)
+        if forced is not None:
+            forced = tf.pad(forced, [[0, 0], [0, missing], [0, 0]], constant_values=-1)
+            forced = tf.transpose(forced, [1, 2, 0])[:steps]
+            forced = reshaped_first(forced, [iterations, _STEPS_AT_ONCE], of=1)
         carried = self.begin(states, steps, piled)
         advance = self.stepper()
 
@@ -131,7 +165,8 @@ class Reader:
             kept = []
             for j, now in enumerate(tf.unstack(tf.gather(inputs, i), _STEPS_AT_ONCE)):
                 alive = i * _STEPS_AT_ONCE + j < lengths if stops else None
-                carried, actions = advance(now, carried, alive)
+                orders = None if forced is None else forced[i, j]
+                carried, actions = advance(now, carried, alive, orders)
                 kept.append(record(carried, actions))
             i += 1
             pairs = zip(records, zip(*kept, strict=True), strict=True)

@@ -81,7 +81,8 @@ def export(
     reader = Reader(_served(model, rounding))
 
     def write(folder):
-        signatures = signatures_of(reader, symbols)
+        untraced = signatures_of(reader, symbols)
+        signatures = {name: each.traced() for name, each in untraced.items()}
         _write_saved_model(folder, reader.model, symbols, signatures)
         write_warmup_records(folder, signatures)
         description = json.dumps(reader.model.get_config(), indent=2, ensure_ascii=False)

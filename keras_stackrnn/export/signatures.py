@@ -4,6 +4,7 @@ The signatures of each form of model are in a file of their own: `next_symbol.py
 `transduction.py`, `recognition.py`.
 """
 
+import functools
 import json
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,6 +13,7 @@ import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
 from keras_stackrnn.export.answers import reading_of
+from keras_stackrnn.export.description import description_of
 from keras_stackrnn.export.reader import Reader
 from keras_stackrnn.export.require import listed, require, require_none
 from keras_stackrnn.export.symbols import Symbols
@@ -80,16 +82,10 @@ class Signatures:
     def __init__(self, reader: Reader, symbols: Symbols):
         self._reader = reader
         self._symbols = symbols
-        states = reader.state_specs.values()
-        self._read = traced(self._read, [TOKENS, LENGTHS])
-        self._read_on = traced(self._read_on, [TOKENS, LENGTHS, *states])
-
-    def all(self) -> dict[str, Signature]:
-        """The signatures by name; models without memories have no `trace`."""
-        return {name: signature.traced() for name, signature in self.untraced().items()}
 
     def untraced(self) -> dict[str, Signature]:
-        """The same, before their graphs are made."""
+        """The signatures by name, before their graphs are made; models without memories have no
+        `trace` and no `force`."""
         specs = list(self._reader.state_specs.values())
         state = self._reader.initial_state(1)
         signatures = {
@@ -100,9 +96,34 @@ class Signatures:
                 self.initial_state, [_BATCH_SIZE], {"batch_size": tf.constant(1)}
             ),
         }
+        read = self.request_of_tokens()
+        one = {"batch_size": tf.constant(1)}
+        signatures["describe"] = Signature(self.describe, [_BATCH_SIZE], one)
+        forced, nothing = [], {}
         if self._reader.has_memory:
             signatures["trace"] = Signature(self.trace, [TEXT], self.request_of_text())
+            shape = [None, None, self._reader.memories]
+            forced = [tf.TensorSpec(shape, tf.int32, "forced")]
+            nothing = {"forced": -tf.ones([1, *read["tokens"].shape[1:], shape[-1]], tf.int32)}
+            signatures["force"] = Signature(
+                self.force, [TOKENS, LENGTHS, *forced], {**read, **nothing}
+            )
+        signatures["trace_on"] = Signature(
+            self.trace_on, [TOKENS, LENGTHS, *forced, *specs], {**read, **nothing, **state}
+        )
         return signatures
+
+    # What several signatures share has one graph, too, outside of those that ask for it first.
+
+    @functools.cached_property
+    def _read(self) -> Callable:
+        with tf.init_scope():
+            return traced(self._reads, [TOKENS, LENGTHS])
+
+    @functools.cached_property
+    def _read_on(self) -> Callable:
+        with tf.init_scope():
+            return traced(self._reads_on, [TOKENS, LENGTHS, *self._reader.state_specs.values()])
 
     @property
     def length_of_warmup(self) -> int:
@@ -137,14 +158,16 @@ class Signatures:
         Args:
             batch_size: How many rows; or a vector, and then a row for each of its entries.
         """
+        return self._reader.initial_state(self._rows(batch_size))
+
+    def _rows(self, batch_size):
         rows = tf.cond(
             tf.equal(tf.rank(batch_size), 0),
             lambda: tf.reshape(batch_size, []),
             lambda: tf.size(batch_size),
         )
         rows = require(rows, rows >= 0, "Expected a batch_size of 0 or more, got ", rows)
-        rows = self._symbols.limits.rows(rows)
-        return self._reader.initial_state(rows)
+        return self._symbols.limits.rows(rows)
 
     def trace(self, text):
         """What the memories did at each symbol of a text.
@@ -165,34 +188,127 @@ class Signatures:
         tokens, lengths = reading.tokens, reading.lengths
         states = reader.initial_state(tf.shape(text)[0])
         records = reader.read(tokens, lengths, states, traced=True)
-        hiddens, *records = (each[1:] for each in records)
-        layers = len(reader.layers)
-        actions = self._join_lanes(records[:layers], tf.shape(text)[0])
-        tops = self._join_lanes(
-            [
-                _mean_of_elements(record, layer.layout.element_size)
-                for layer, record in zip(reader.layers, records[layers : 2 * layers], strict=True)
-            ],
-            tf.shape(text)[0],
-        )
-        pairs = zip(reader.layers, records[2 * layers :], strict=True)
-        values = tf.concat([_written(layer.cell, hidden) for layer, hidden in pairs], axis=-1)
-        probabilities = softmax(reader.logits(hiddens))
         steps = tf.shape(tokens)[1]
         kind = json.dumps(reader.layers[0].layout.kind.description())
         asked = {"asked": reading.asked} if reader.model.marks else {}
         return {
             "symbols": padded(self._symbols.names(tokens), lengths, steps, ""),
             "lengths": lengths,
-            "actions": padded(tf.transpose(actions, [3, 0, 2, 1]), lengths, steps, 0.0),
             "action_names": tf.tile([reader.layers[0].cell.actions], [tf.shape(text)[0], 1]),
             "memory_kind": tf.tile([kind], tf.shape(text)),
-            "tops": padded(tf.transpose(tops, [2, 0, 1]), lengths, steps, EMPTY),
-            "values": padded(tf.transpose(values, [1, 0, 2]), lengths, steps, 0.0),
-            "probabilities": padded(tf.transpose(probabilities, [1, 0, 2]), lengths, steps, 0.0),
             "vocabulary": tf.tile([reader.model.answers], [tf.shape(text)[0], 1]),
             **asked,
+            **self._watched(records, lengths, steps),
         }
+
+    def describe(self, batch_size):
+        """What a page has to know of the model to ask it and to draw it: see `description.py`.
+
+        Args:
+            batch_size: As of `initial_state`.
+
+        Returns:
+            `model` `[B]`, the same JSON in each row.
+        """
+        description = tf.constant(description_of(self._reader.model, self._symbols))
+        return {"model": tf.fill([self._rows(batch_size)], description)}
+
+    def trace_on(self, tokens, lengths, *forced_and_states):
+        """Reads on from a state and tells what the memories did, or would do with forced actions.
+
+        Args:
+            tokens: `[B, T]`.
+            lengths: `[B]`.
+            forced: `[B, F, M]`, the index of the action that a memory has to take at a symbol, or
+                -1 where it is free, as it is after the first F symbols. Models without memories
+                have no such input.
+            states: After the last symbol, `initial_state` before the first.
+
+        Returns:
+            `actions`, `tops`, `values` and `probabilities`, as those of `trace`; and every state
+            tensor after the last symbol of each row. Of a model without memories the latter two.
+        """
+        reader = self._reader
+        forced, states = None, forced_and_states
+        if reader.has_memory:
+            forced, *states = forced_and_states
+        states = dict(zip(reader.state_specs, states, strict=True))
+        tokens, lengths = self._checked(tokens, lengths, **states)
+        forced = self._checked_forced(forced, tokens)
+        records, carried = reader.read_forced(
+            tokens, lengths, forced, states, traced=reader.has_memory
+        )
+        steps = tf.shape(tokens)[1]
+        return {**self._watched(records, lengths, steps), **reader.end(carried)}
+
+    def force(self, tokens, lengths, forced):
+        """The answer after each sequence, had the memories taken other actions.
+
+        Args:
+            tokens: `[B, T]`.
+            lengths: `[B]`.
+            forced: As of `trace_on`.
+
+        Returns:
+            `probabilities` `[B, V]`.
+        """
+        tokens, lengths = self._checked(tokens, lengths)
+        forced = self._checked_forced(forced, tokens)
+        states = self._reader.initial_state(tf.shape(tokens)[0])
+        _, carried = self._reader.read_forced(tokens, lengths, forced, states, traced=False)
+        return {"probabilities": softmax(self._reader.logits(self._reader.hidden(carried)))}
+
+    def _watched(self, records, lengths, steps):
+        """What is told of each symbol, from the records of all, `[1 + longest, …]`."""
+        reader, batch = self._reader, tf.shape(lengths)[0]
+        hiddens, *records = (each[1:] for each in records)
+        probabilities = tf.transpose(softmax(reader.logits(hiddens)), [1, 0, 2])
+        told = {"probabilities": padded(probabilities, lengths, steps, 0.0)}
+        if not reader.has_memory:
+            return told
+        layers = len(reader.layers)
+        actions = self._join_lanes(records[:layers], batch)
+        tops = self._join_lanes(
+            [
+                _mean_of_elements(record, layer.layout.element_size)
+                for layer, record in zip(reader.layers, records[layers : 2 * layers], strict=True)
+            ],
+            batch,
+        )
+        pairs = zip(reader.layers, records[2 * layers :], strict=True)
+        values = tf.concat([_written(layer.cell, hidden) for layer, hidden in pairs], axis=-1)
+        return {
+            "actions": padded(tf.transpose(actions, [3, 0, 2, 1]), lengths, steps, 0.0),
+            "tops": padded(tf.transpose(tops, [2, 0, 1]), lengths, steps, EMPTY),
+            "values": padded(tf.transpose(values, [1, 0, 2]), lengths, steps, 0.0),
+            **told,
+        }
+
+    def _checked_forced(self, forced, tokens):
+        """The same actions for all tokens `[B, T]`, if there are such actions; `None` if `None`."""
+        if forced is None:
+            return None
+        rows, columns, _ = tf.unstack(tf.shape(forced))
+        batch, steps = tf.unstack(tf.shape(tokens))
+        forced = require(
+            forced,
+            tf.equal(rows, batch) & (columns <= steps),
+            "Expected forced actions for each row, and for no more symbols than they have: ",
+            batch,
+            " times ",
+            steps,
+            ", got ",
+            rows,
+            " times ",
+            columns,
+        )
+        last = len(self._reader.layers[0].cell.actions) - 1
+        forced = require_none(
+            forced,
+            tf.boolean_mask(forced, (forced < -1) | (forced > last)),
+            f"Unknown forced action: expected -1 to {last}",
+        )
+        return tf.pad(forced, [[0, 0], [0, steps - columns], [0, 0]], constant_values=-1)
 
     def _reading(self, text):
         """What the model reads for texts."""
@@ -206,7 +322,7 @@ class Signatures:
         split = [tf.reshape(*pair) for pair in zip(records, shapes, strict=True)]
         return tf.concat(split, axis=-2)
 
-    def _read(self, tokens, lengths):
+    def _reads(self, tokens, lengths):
         """Checks a request and reads its symbols.
 
         Returns:
@@ -217,7 +333,7 @@ class Signatures:
         (hiddens,) = self._reader.read(*self._checked(tokens, lengths), states)
         return hiddens
 
-    def _read_on(self, tokens, lengths, *states):
+    def _reads_on(self, tokens, lengths, *states):
         """Checks a request and reads its symbols.
 
         Returns:

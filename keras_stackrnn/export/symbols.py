@@ -81,6 +81,10 @@ class Symbols:
         is_first = positions[:, None] + tf.range(tf.shape(tokens, tf.int64)[1])[None] == 0
         return tf.strings.join([tf.where(is_first, "", self.separator), written])
 
+    def all_written(self) -> list[str]:
+        """Each symbol as it stands in a text, or nowhere, in the order of the token ids."""
+        return [*self._written, *self.vocabulary[len(self._written) :]]
+
     def decode(self, tokens, lengths):
         """The texts of the first `lengths` tokens of every row."""
         written = tf.gather(tf.constant(self._written), tokens)

@@ -7,7 +7,7 @@ actions alone; what is none brings its own moves, as the queue does.
 import abc
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from keras import ops
 
@@ -186,6 +186,33 @@ class MemoryKind(abc.ABC):
     def head_is_on_pile(self) -> bool:
         """Whether this is a stack and nothing else, as an automaton with one has it."""
         return False
+
+    # How a page moves its elements, if it knows how: see playground/page/contents.js.
+    drawn_as: ClassVar[str | None] = None
+
+    @property
+    def shape(self) -> str:
+        """What a page draws: a `column`, a `ribbon` with a head in its middle, or a `pipe`."""
+        return "ribbon" if self.has_two_sides else "column"
+
+    def picture(self) -> dict:
+        """What a page needs to redraw its contents from the actions taken, fit for JSON."""
+        return {
+            "name": self.name,
+            "plural": self.plural,
+            "head_word": self.head_word,
+            "place_word": self.place_word,
+            "shape": self.shape,
+            "drawn_as": self.drawn_as,
+            "actions": [
+                {"name": name, "role": self.role(name), "writes": self.writes(name), **moves}
+                for name, moves in zip(self.action_names, self.moves_in_words(), strict=True)
+            ],
+        }
+
+    def moves_in_words(self) -> list[dict]:
+        """What each action does, in the words of the way in which the kind is drawn."""
+        return [{} for _ in self.action_names]
 
     def description(self) -> dict | str:
         """What `memories.get` makes the same kind of, fit for JSON."""

@@ -33,6 +33,7 @@ class Queue(MemoryKind):
     with_no_op: bool = True
 
     marks = 1
+    drawn_as = "queue"
 
     @property
     def action_names(self) -> tuple[str, ...]:
@@ -110,6 +111,10 @@ class Queue(MemoryKind):
 
         return SimulatedQueue(capacity)
 
+    @property
+    def shape(self) -> str:
+        return "pipe"
+
     def standalone(self) -> tuple[str, tuple]:
         return "QueueMemory", ()
 
@@ -131,6 +136,8 @@ def _lengths(marks):
 def _spread(of_memories, value):
     """The same for every number of an element."""
     numbers = ops.shape(value)[-1] // ops.shape(of_memories)[-1]
+    if not isinstance(numbers, int):  # as in a served graph, whose lanes are as many as a request's
+        return ops.tile(of_memories, [*[1] * (len(of_memories.shape) - 1), numbers])
     return of_memories if numbers == 1 else ops.concatenate([of_memories] * numbers, axis=-1)
 
 

@@ -61,6 +61,8 @@ class Zipper(MemoryKind):
     ```
     """
 
+    drawn_as = "zipper"
+
     actions: tuple[Action, ...]
 
     def __post_init__(self):
@@ -259,6 +261,17 @@ class Zipper(MemoryKind):
         table = {action.name: tuple(action[1:]) for action in self.actions}
         sides = ("left", "right") if self.has_two_sides else (self.side_of(1),)
         return "ZipperMemory", (table, sides)
+
+    def moves_in_words(self) -> list[dict]:
+        return [
+            {
+                "left": action.left,
+                "right": action.right,
+                "head": action.head,
+                "first": action.writes,
+            }
+            for action in self.actions
+        ]
 
     def description(self) -> dict | str:
         words = (field.name for field in dataclasses.fields(self) if field.name != "actions")

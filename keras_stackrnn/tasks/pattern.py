@@ -18,7 +18,7 @@ from keras_stackrnn.tasks.parsing import parse
 from keras_stackrnn.tasks.rows import Rows, mask, padded
 from keras_stackrnn.tasks.sizes import FAR_SIZES, LARGEST_TEST_N, LARGEST_TRAINING_N
 from keras_stackrnn.tasks.symbols import Symbols
-from keras_stackrnn.tasks.task import Task
+from keras_stackrnn.tasks.task import Exercise, Task
 
 
 class Sequence(NamedTuple):
@@ -194,11 +194,19 @@ class Pattern(Task):
         longest = int(lengths.max(initial=0))
         return Rows(read, targets, asked, scored & asked, lengths).to_length(longest)
 
+    def exercises(self, rows: Rows) -> list[Exercise]:
+        return [Exercise(self.decode(symbols), None) for symbols in self._symbols_of(rows)]
+
+    def _symbols_of(self, rows: Rows) -> Iterable[list[int]]:
+        last_is_of_next = self.next_first_is_deterministic
+        for tokens, targets, length in zip(rows.tokens, rows.targets, rows.lengths, strict=True):
+            yield [tokens[0], *targets[: length - last_is_of_next]]
+
     def lines(self, rows: Rows) -> list[str]:
         last_is_of_next = self.next_first_is_deterministic
         lines = []
-        for tokens, targets, _, scored, length in zip(*rows, strict=True):
-            symbols = [tokens[0], *targets[: length - last_is_of_next]]
+        pairs = zip(self._symbols_of(rows), rows.scored, rows.lengths, strict=True)
+        for symbols, scored, length in pairs:
             known = [False, *scored[: length - last_is_of_next]]
             # Where several symbols may come, being scored does not mean that one can be predicted.
             deterministic = np.array(known) & (self.valid_symbols is None)

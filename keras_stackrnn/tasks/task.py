@@ -26,6 +26,13 @@ class Lesson(NamedTuple):
     limit: int | None = None
 
 
+class Exercise(NamedTuple):
+    """A text to read and the symbols of its answer; `None` if the text itself is all there is."""
+
+    text: str
+    answer: list[str] | None
+
+
 class Task(abc.ABC):
     """Sequences of every size, for training and for the test.
 
@@ -123,6 +130,15 @@ class Task(abc.ABC):
                 tokens = rows.tokens[0, : rows.lengths[0]]
                 return self.inputs.decode(tokens[tokens < len(self.inputs)])
         raise ValueError(f"Task {self.name!r} has no sequence of size {size} or more to show.")
+
+    def exercises(self, rows: Rows) -> list[Exercise]:
+        """What a user writes of each row, and the answer to it."""
+        exercises = []
+        for tokens, targets, _, scored, length in zip(*rows, strict=True):
+            written = [token for token in tokens[:length] if token < len(self.inputs)]
+            answer = [self.outputs[token] for token in targets[scored]]
+            exercises.append(Exercise(self.inputs.decode(written), answer))
+        return exercises
 
     def draw_sizes(self, numbers: np.ndarray, largest: np.ndarray | int) -> np.ndarray:
         """A size up to `largest` for each random number (uint64 of any shape), all as likely."""

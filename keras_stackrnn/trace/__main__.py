@@ -4,6 +4,7 @@
     python -m keras_stackrnn.trace --model=runs/anb2n --text=aabbbb --output=actions.png
     python -m keras_stackrnn.trace --model=runs/anb2n --text=aabbbb --output=trace.html
     python -m keras_stackrnn.trace --model=runs/anb2n --text=aabbbb --force=stack2@3=PUSH
+    python -m keras_stackrnn.trace --model=runs/anb2n --text=aabbb --blame
     python -m keras_stackrnn.trace --model=127.0.0.1:8500/anb2n --text=aabbbb --task=anb2n
     python -m keras_stackrnn.trace --model=runs/chomsky/reverse_string --text=0110
     python -m keras_stackrnn.trace --model=runs/mine --text=aab --import=my_tasks.py
@@ -58,6 +59,13 @@ def define_flags(values: flags.FlagValues = flags.FLAGS) -> None:
     flags.DEFINE_multi_string(
         "force", [], "Force an action: stack2=POP, stack2@6=POP or stack2@6-9=POP.", **of
     )
+    flags.DEFINE_boolean(
+        "blame",
+        False,
+        "Say of each memory what it does for the prediction after the text: the fewest forced "
+        "actions on it that break it.",
+        **of,
+    )
     flags.DEFINE_list("runs", [], "Folders of runs, for --figure=accuracy or restarts.", **of)
 
 
@@ -80,17 +88,19 @@ def run(values: flags.FlagValues) -> None:
     elif values.memory is not None:
         raise ValueError(f"--memory={values.memory} goes with --figure=memory.")
 
+    options = {
+        "vocabulary": _vocabulary(values.vocabulary),
+        "rounding": values.rounding,
+        "depth": values.depth,
+        "deterministic": values.task,
+    }
+    if values.blame:
+        _blame(values, options)
+        return
+
     from keras_stackrnn.trace.sources import trace_source
 
-    trace = trace_source(
-        values.model,
-        values.text,
-        vocabulary=_vocabulary(values.vocabulary),
-        rounding=values.rounding,
-        depth=values.depth,
-        deterministic=values.task,
-        force=parse_force(values.force),
-    )
+    trace = trace_source(values.model, values.text, force=parse_force(values.force), **options)
     if suffix is None:
         print(trace.to_text(_width(), colors=_wants_colors()), end="")
     elif suffix in FIGURES:
@@ -99,6 +109,18 @@ def run(values: flags.FlagValues) -> None:
         trace.to_html(values.output)
     else:
         trace.to_csv(values.output)
+
+
+def _blame(values: flags.FlagValues, options: dict) -> None:
+    if values.output is not None or values.force:
+        raise ValueError(
+            "--blame prints sentences and forces actions itself: no --output, --force."
+        )
+
+    from keras_stackrnn.trace.asking import blame_source
+
+    for each in blame_source(values.model, values.text, **options):
+        print(each.sentence)
 
 
 def _draw_runs(values: flags.FlagValues, suffix: str | None) -> None:

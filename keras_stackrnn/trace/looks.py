@@ -1,6 +1,8 @@
 """What actions look like: a sign, a colour and a terminal's style, the same everywhere."""
 
 import functools
+import json
+from pathlib import Path
 from typing import NamedTuple
 
 from keras_stackrnn.memories import MemoryKind
@@ -24,34 +26,30 @@ class Look(NamedTuple):
     style: str
 
 
-# Of Okabe and Ito's palette, which keeps apart for every kind of colour vision. In a terminal blue
-# and yellow do, a bright blue also on black.
-_LOOKS = {
-    "adds": Look("+", "+", "+", "#0072B2", "94"),
-    "takes": Look("-", "\N{MINUS SIGN}", "_", "#E69F00", "33"),
-    "left": Look("<", "◀", "<", "#009E73", "35"),
-    "right": Look(">", "▶", ">", "#CC79A7", "36"),
-    "changes": Look("=", "■", "s", "#56B4E9", "32"),
-    "stays": Look(".", "·", ".", "#E0E0E0", "2"),
-}
-# For a kind with several actions of the same role.
-_SPARE = (
-    Look("*", "*", "*", "#F0E442", "93"),
-    Look("^", "▲", "^", "#D55E00", "95"),
-    Look("o", "o", "o", "#000000", "96"),
-)
+# By what an action does, and spare ones for a kind with several actions that do alike; pages read
+# the same file. Of Okabe and Ito's palette, which keeps apart for every kind of colour vision. In a
+# terminal blue and yellow do, a bright blue also on black.
+_FILE = Path(__file__).with_name("drawing") / "looks.json"
+
+
+@functools.cache
+def _looks() -> tuple[dict[str, Look], list[Look]]:
+    looks = json.loads(_FILE.read_text(encoding="utf-8"))
+    spare = [Look(**look) for look in looks.pop("spare")]
+    return {role: Look(**look) for role, look in looks.items()}, spare
 
 
 @functools.cache
 def looks_of(kind: MemoryKind) -> dict[str, Look]:
     """How each action of a kind is shown, by its name."""
-    looks, taken, spare = {}, set(), 0
+    by_role, spare = _looks()
+    looks, taken, spared = {}, set(), 0
     for name in kind.action_names:
         role = kind.role(name)
         if role in taken:
-            looks[name] = _SPARE[spare % len(_SPARE)]
-            spare += 1
+            looks[name] = spare[spared % len(spare)]
+            spared += 1
         else:
-            looks[name] = _LOOKS[role]
+            looks[name] = by_role[role]
         taken.add(role)
     return looks

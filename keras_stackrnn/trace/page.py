@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,13 @@ from keras_stackrnn.trace.wording import (
     title_of,
 )
 
-_TEMPLATE = Path(__file__).with_name("page.html")
-_TITLE, _DATA = "<!-- title -->", "<!-- data -->"
+FOLDER = Path(__file__).parent
+DRAWING = FOLDER / "drawing"
+_PLACE = re.compile("<!-- (title|style|data|script) -->")
+# The page is one file: these modules become one, in this order.
+_MODULES = ("dom.js", "values.js", "bars.js", "memories.js")
+_IMPORT = re.compile(r"^import .*?;\n+", re.MULTILINE | re.DOTALL)
+_EXPORT = re.compile(r"^export (?=const|function|class)", re.MULTILINE)
 _MOST_SYMBOLS = 10
 _DECIMALS = 4
 # Slots that hold less than this of an element are not drawn.
@@ -26,16 +32,25 @@ _NOTHING = 0.01
 
 
 def page_of(trace: Trace) -> str:
-    """The page: the template, a title and the trace as JSON."""
-    before, between, after = _split(_TEMPLATE.read_text(encoding="utf-8"))
-    # Inside a script element the one thing that could end it is a "<".
-    data = json.dumps(_data_of(trace), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-    return f"{before}{html.escape(title_of(trace))}{between}{data}{after}"
+    """The page: the template, with a title, what draws, and the trace as JSON."""
+    data = json.dumps(_data_of(trace), ensure_ascii=False, allow_nan=False)
+    pieces = {
+        "title": html.escape(title_of(trace)),
+        "style": _text(DRAWING / "drawing.css"),
+        # Inside a script element the one thing that could end it is a "<".
+        "data": data.replace("<", "\\u003c"),
+        "script": _joined_modules(),
+    }
+    return _PLACE.sub(lambda place: pieces[place[1]], _text(FOLDER / "page.html"))
 
 
-def _split(template: str) -> tuple[str, str, str]:
-    before, rest = template.split(_TITLE)
-    return before, *rest.split(_DATA)
+def _joined_modules() -> str:
+    modules = [*(DRAWING / name for name in _MODULES), FOLDER / "page.js"]
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", _text(module))) for module in modules)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8").rstrip("\n")
 
 
 def _data_of(trace: Trace) -> dict:
@@ -77,14 +92,25 @@ def _bars(trace: Trace, step: int) -> list[tuple[str, float]]:
 def _memory(memory: MemoryTrace, contents: np.ndarray) -> dict:
     return {
         "name": memory.name,
-        "sides": 2 if memory.kind.has_two_sides else 1,
-        "actions": [f"{look.sign} {action}" for action, look in looks_of(memory.kind).items()],
+        "shape": memory.kind.shape,
+        "reach": _reach(memory, contents),
+        "actions": [
+            {"name": action, "sign": look.sign, "color": look.color}
+            for action, look in looks_of(memory.kind).items()
+        ],
         "taken": [int(action) for action in memory.weights.argmax(axis=1)],
         "effect": [not has_no_effect(memory, step) for step in range(len(memory.tops))],
         "weights": [[_rounded(weight) for weight in weights] for weights in memory.weights],
         "values": [_rounded(value) for value in memory.values],
         "slots": [_slots(memory, row) for row in contents],
     }
+
+
+def _reach(memory: MemoryTrace, contents: np.ndarray) -> list[int]:
+    """The first and the last place that ever hold something: so columns grow and shrink."""
+    filled = np.flatnonzero((contents - EMPTY >= _NOTHING).any(axis=0))
+    places = filled - memory.kind.head(contents.shape[1])
+    return [int(places.min(initial=0)), int(places.max(initial=0))]
 
 
 def _slots(memory: MemoryTrace, row: np.ndarray) -> list[tuple[int, float]]:

@@ -1,0 +1,1 @@
+"""The page to watch a model think, and the command that opens it: see `__main__.py`."""
