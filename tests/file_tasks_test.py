@@ -185,6 +185,12 @@ def fault(tmp_path, form, content, name="f.tsv", **source):
         (
             "recognition",
             "f.tsv",
+            "ab\tyes\nabb\t \n",
+            "f.tsv, line 2: expected a label, got an empty one.",
+        ),
+        (
+            "recognition",
+            "f.tsv",
             b"ab\tyes\n\xffb\tno\n",
             "f.tsv, line 2: expected text in UTF-8, got byte 255 at place 1.",
         ),
@@ -270,6 +276,17 @@ def test_what_only_the_test_has_is_refused(tmp_path):
     test = written(tmp_path / "test2.tsv", [("babb", "bab")])
     with pytest.raises(ValueError, match=r"line 1: an output has 4 symbols for an input of 4"):
         labelled("transduction", rows, test_file=test)
+
+
+def test_quotes_hold_commas_quotes_and_ends_of_lines(tmp_path):
+    content = '"a,\n""b",yes\n' + "".join(f"{'a' * n}, no \n" for n in range(3, 14))
+    (tmp_path / "q.csv").write_text(content)
+    validation = str(tmp_path / "q.csv")
+    task = labelled("recognition", validation, validation_file=validation, test_file=validation)
+    assert list(task.inputs) == ["\n", '"', ",", "a", "b"]
+    assert task.labels == ("no", "yes")
+    assert "12 of which are also learned from" in task.division
+    assert task.lines(task.samples("train", 5, 1)) == ['a,\n"b yes']
 
 
 def test_files_that_are_not_there(tmp_path):

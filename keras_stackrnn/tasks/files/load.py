@@ -18,7 +18,7 @@ LEVELS = ("char", "token")
 _STRING = Column("string", ("string", "text", "sequence", "input"))
 _INPUT = Column("input", ("input", "source", "string", "text"))
 _OUTPUT = Column("output", ("output", "answer", "target"))
-_LABEL = Column("label", ("label", "class"))
+_LABEL = Column("label", ("label", "class"), is_name=True)
 
 # Of each task that files make: what a row has, and how rows become a task.
 _OF_FORM = {

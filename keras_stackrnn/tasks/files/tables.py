@@ -16,10 +16,12 @@ class Column(NamedTuple):
     Attributes:
         name: What it is called in messages.
         headers: Names that a header may give it, in lower case.
+        is_name: Whether it is a name: white space around it says nothing, and it has to be there.
     """
 
     name: str
     headers: tuple[str, ...]
+    is_name: bool = False
 
 
 class Row(NamedTuple):
@@ -61,10 +63,21 @@ def read_rows(
             f"{', '.join(_READERS)}, perhaps with .gz behind it."
         )
     lines = _lines(path, is_packed=name != path)
-    rows = list(read(path, lines, columns, names))
+    rows = [_tidied(row, columns) for row in read(path, lines, columns, names)]
     if not rows:
         raise ValueError(f"{path} has a header and nothing else: expected rows below it.")
     return rows
+
+
+def _tidied(row: Row, columns: Sequence[Column]) -> Row:
+    values = [
+        value.strip() if column.is_name else value
+        for column, value in zip(columns, row.values, strict=True)
+    ]
+    for column, value in zip(columns, values, strict=True):
+        if column.is_name and not value:
+            raise row.fault(f"expected a {column.name}, got an empty one.")
+    return row._replace(values=tuple(values))
 
 
 def _lines(path: str, is_packed: bool) -> list[str]:
@@ -112,7 +125,8 @@ def _read_tabs(path, lines, columns, names) -> Iterator[Row]:
 
 
 def _read_commas(path, lines, columns, names) -> Iterator[Row]:
-    reader = csv.reader(lines, strict=True)
+    # Within quotes a line's end is a part of the value.
+    reader = csv.reader((f"{line}\n" for line in lines), strict=True)
     split, first = [], 1
     while True:
         try:
