@@ -8,6 +8,7 @@ the large one's rows. (To freeze a memory and see what happens would prove nothi
 
 import dataclasses
 import itertools
+import math
 from typing import NamedTuple
 
 from keras_stackrnn.extract.certificate import Certificate
@@ -15,12 +16,12 @@ from keras_stackrnn.extract.fine import FineTable
 from keras_stackrnn.extract.machine import Key, Machine, Row
 from keras_stackrnn.memories.soft import EMPTY
 
-# Up to so many memories every choice of them is looked at, beyond one after another is left out.
-_FEW_MEMORIES = 12
+# So many choices of memories are looked at, few memories first; then one after another is left out.
+_MOST_TRIED = 400
 # How many choices of the same size are worked out to see which gives the smallest table.
 _CHOICES = 24
-# Tables of more rows are nothing to read in any case.
-_MOST_ROWS = 1500
+# Tables of more rows have no quotient, and quotients of more rows no don't-cares.
+_MOST_ROWS, _MOST_COVERED = 1500, 200
 
 
 class Rule(NamedTuple):
@@ -132,15 +133,11 @@ def _seen(machine, key):
 def _kept_memories(rows, machine):
     """Projections on as few memories as are enough, and on one more, which may want fewer rules."""
     every = range(len(machine.memories))
-    if len(every) > _FEW_MEMORIES:
-        kept = tuple(every)
-        for memory in every:
-            fewer = tuple(each for each in kept if each != memory)
-            if _Projection.of(rows, machine, fewer) is not None:
-                kept = fewer
-        return [[_Projection.of(rows, machine, kept)]]
-    found = []
+    found, tried = [], 0
     for size in range(len(every) + 1):
+        tried += math.comb(len(every), size)
+        if tried > _MOST_TRIED:
+            break
         projections = (
             _Projection.of(rows, machine, kept) for kept in itertools.combinations(every, size)
         )
@@ -149,7 +146,14 @@ def _kept_memories(rows, machine):
             found.append(enough)
         if len(found) == 2:
             break
-    return found
+    if found:
+        return found
+    kept = tuple(every)
+    for memory in every:
+        fewer = tuple(each for each in kept if each != memory)
+        if _Projection.of(rows, machine, fewer) is not None:
+            kept = fewer
+    return [[_Projection.of(rows, machine, kept)]]
 
 
 class _Projection:
@@ -295,7 +299,11 @@ def _both(one: _Done, other: _Done) -> _Done | None:
 
 
 def _rules(groups):
-    """Covers all rows by rules, the widest first."""
+    """Covers all rows by rules, the widest first; more rows than people read stay as they are."""
+    if len(groups) > _MOST_COVERED:
+        for (token, seen), done in groups.items():
+            yield Rule(token, seen, _row(_settled(done)))
+        return
     settled = dict(groups)
     for token in dict.fromkeys(token for token, _ in groups):
         open_rows = {seen for of, seen in groups if of == token}
