@@ -157,7 +157,9 @@ def _page(rows):
         yield f"| {' | '.join(map(str, cells))} |"
     if faults := [row for row in rows if row["fault"]]:
         yield from ("", "## Where the networks as trained fail", "")
-        yield from (f"- {row['task']}, {row['model']}: {row['fault']}" for row in faults)
+        for row in faults:
+            worst = row["fault"].partition(" of the network")[0]
+            yield f"- {row['task']}, {row['model']}: {worst}."
     if open_rows := [row for row in rows if row["no_proof"] and row["program"]]:
         yield from ("", "## Why some are not proved for all n", "")
         yield from (f"- {row['task']}, {row['model']}: {row['no_proof']}." for row in open_rows)
