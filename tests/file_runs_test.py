@@ -23,7 +23,7 @@ from keras_stackrnn.training.run_folder import CHECKPOINTS
 
 TINY = [
     *("--units=4", "--memories=1", "--restarts=2", "--lanes=2", "--validation_sequences=2"),
-    *("--lifetime=12", "--updates_a_round=4", "--episode=4", "--checkpoint_seconds=0.0001"),
+    *("--lifetime=4", "--updates_a_round=4", "--episode=4", "--checkpoint_seconds=0.0001"),
 ]
 
 
