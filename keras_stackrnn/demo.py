@@ -9,6 +9,7 @@ import os
 import shlex
 import shutil
 import sys
+import webbrowser
 from pathlib import Path
 
 from absl import flags, logging
@@ -95,10 +96,22 @@ def next_commands(config: TrainingConfig) -> list[str]:
         f"{startup.training_call()} --task=anbncn": "another task",
         startup.PROGRAM: "all there is to run",
     }
+    if has_browser():
+        playground = ["python", "-m", "keras_stackrnn.playground", f"--model={config.output_dir}"]
+        commands[shlex.join(playground)] = "watch it think"
     # Under make the environment is one that the shell has not heard of.
     if sys.prefix != os.environ.get("VIRTUAL_ENV", sys.base_prefix):
         commands = {f". {shlex.quote(os.path.relpath(sys.prefix))}/bin/activate": "", **commands}
     return [f"   {command}" + f"  # {why}" * bool(why) for command, why in commands.items()]
+
+
+def has_browser() -> bool:
+    """Whether there is a browser to open a page in."""
+    try:
+        webbrowser.get()
+    except webbrowser.Error:
+        return False
+    return True
 
 
 def _say(*lines: str) -> None:

@@ -178,6 +178,13 @@ def test_the_next_commands_know_where_the_run_is(tmp_path, monkeypatch):
     assert demo.next_commands(config)[0] == "   . .venv/bin/activate"
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_where_there_is_a_browser_it_offers_the_playground(is_there, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "has_browser", lambda: is_there)
+    commands = demo.next_commands(tiny_config(tmp_path))
+    assert any("keras_stackrnn.playground --model=" in each for each in commands) == is_there
+
+
 @pytest.mark.slow
 def test_the_demo_succeeds(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
