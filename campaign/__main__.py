@@ -10,6 +10,7 @@ is added to `results/campaign.json`, from which the next invocation goes on, and
 
 import os
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -30,6 +31,8 @@ from campaign.serving import Serving
 PARTS = (Kills, DamagedFiles, Serving)
 
 _ROUND_SECONDS = 1800.0
+# So many rounds in a row that have done nothing end it: it is the machine, or the campaign itself.
+_MOST_BROKEN = 3
 
 flags.DEFINE_integer("seed", None, "What all chance comes from; drawn if not given.")
 flags.DEFINE_float("minutes", 60.0, "No round is begun after so many minutes.", lower_bound=0.0)
@@ -56,7 +59,12 @@ def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="campaign-") as folder:
         # Processes that are killed leave what they have there.
         tempfile.tempdir = folder
-        are_fine = _campaign(parts, seed, Path(folder), record)
+        # Either signal ends it, and what it has of files goes with it.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            are_fine = _campaign(parts, seed, Path(folder), record)
+        except KeyboardInterrupt:
+            sys.exit("Stopped; what was done so far is written down.")
     sys.exit(0 if are_fine else 1)
 
 
@@ -65,8 +73,8 @@ def _campaign(parts: list[Part], seed: int, folder: Path, record: Record) -> boo
     ready = [part for part in parts if _is_ready(part)]
     if FLAGS.round is None:
         record.begin(seed)
-    rounds, are_fine = dict.fromkeys(ready, 0), True
-    while ready and time.monotonic() < until:
+    rounds, are_fine, broken = dict.fromkeys(ready, 0), True, 0
+    while ready and broken < _MOST_BROKEN and time.monotonic() < until:
         part = min(ready, key=lambda each: rounds[each] if FLAGS.rounds else record.done(each))
         if rounds[part] == FLAGS.rounds or (FLAGS.round and rounds[part]):
             break
@@ -76,6 +84,7 @@ def _campaign(parts: list[Part], seed: int, folder: Path, record: Record) -> boo
         seconds = time.monotonic() - started
         rounds[part] += 1
         are_fine = are_fine and not outcome.faults
+        broken = 0 if outcome.counts else broken + 1
         counts = ", ".join(f"{count:,} {name}" for name, count in sorted(outcome.counts.items()))
         _say(f"{round_seed}: {counts} in {seconds:.0f} s")
         for fault in outcome.faults:

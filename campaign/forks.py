@@ -39,6 +39,7 @@ def fork(function: Callable[[], int], log: Path | None = None) -> int:
     code = 70
     try:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if log is not None:
             output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
             os.dup2(output, 1)
