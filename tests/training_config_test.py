@@ -130,6 +130,20 @@ def test_the_command_to_go_on():
             "model='rnn' takes no exam, got exam_sequences=5; stack, for example, does.",
         ),
         (
+            {"model": "rnn", "sequences_in_a_row": 5},
+            "model='rnn' takes no exam, got sequences_in_a_row=5; stack, for example, does.",
+        ),
+        (
+            {"task": "dyck_1", "sequences_in_a_row": 5},
+            "Each sequence of 'dyck_1' begins with an empty memory: sequences_in_a_row must be 0, "
+            "got 5.",
+        ),
+        (
+            {"task": "dyck_1", "model": "lstm"},
+            "model='lstm' learns sequences that flow into one another, got task 'dyck_1', each "
+            "sequence of which begins anew; stack, for example, learns it.",
+        ),
+        (
             {"layers": 2},
             "model='stack' is trained with one layer, got layers=2; rnn and lstm can have more.",
         ),

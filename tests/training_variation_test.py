@@ -5,6 +5,7 @@ import pytest
 from test_case import raises_only
 from training_case import tiny_config
 
+from keras_stackrnn.training import RunError, train
 from keras_stackrnn.training.conversion import from_keras, to_keras
 from keras_stackrnn.training.data import TrainingData
 from keras_stackrnn.training.population_state import initial_weights
@@ -89,7 +90,7 @@ def test_who_is_right_alone_may_fail_in_a_row(tmp_path):
         replica.age, replica.best = 5, solved
         # Nothing is scored in the streams of the second test: all of them are right.
         assert search._in_a_row[2].any()
-        assert replica.rounded_in_a_row == 0, place
+        assert replica.in_a_row == 0, place
     search._end_replicas()
     assert [replica.outcome for replica in search._replicas] == ["failed in a row"] * 2
 
@@ -98,7 +99,7 @@ def test_who_is_right_alone_may_fail_in_a_row(tmp_path):
     for replica in search._replicas:
         replica.age, replica.best = 5, solved
     search._end_replicas()
-    assert [replica.rounded_in_a_row for replica in search._replicas] == [1.0] * 2
+    assert [replica.in_a_row for replica in search._replicas] == [1.0] * 2
     assert [replica.outcome for replica in search._replicas] == ["solved"] * 2
 
 
@@ -108,7 +109,7 @@ def test_streams_are_of_the_validation_and_end_to_end(tmp_path):
     pattern = search._task
     joined = pattern.in_a_row(range(1, 7), 3, "validation", 0)
     length = len(joined.tokens) - 1
-    assert tokens.shape[0] == 8
+    assert tokens.shape[0] == 4
     assert tokens[0, :length].tolist() == joined.tokens[:-1].tolist()
     assert targets[0, :length].tolist() == joined.tokens[1:].tolist()
     assert scored[0, :length].tolist() == joined.deterministic[1:].tolist()
@@ -146,6 +147,14 @@ def test_a_run_that_does_not_fit_is_a_sentence(tmp_path):
         search_of(tmp_path, task="anbncn", begin_with=path)
     with pytest.raises(ValueError, match=r"which has model=stack, units=4, .*: expected .*units=5"):
         search_of(tmp_path, units=5, begin_with=path)
+
+
+def test_a_run_that_cannot_begin_leaves_no_folder(tmp_path):
+    folder = tmp_path / "run"
+    config = tiny_config(folder, model="stack", memories=2, begin_with="nowhere.keras")
+    with pytest.raises(RunError, match=r"^There is no model 'nowhere\.keras': expected the folder"):
+        train(config, log="none")
+    assert not folder.exists()
 
 
 def test_which_symbols_may_come_is_learned_and_validated(tmp_path):

@@ -66,7 +66,7 @@ class TrainingConfig(Config):
     )
     sequences_in_a_row: int = value(
         "Further validation sequences one after the other, the memory not emptied between them, "
-        "that a restart has to be right on at the end of its life; 0 for none.",
+        "that a restart has to be right on, rounded, at the end of its life; 0 for none.",
         least=0,
     )
 
@@ -181,6 +181,11 @@ class TrainingConfig(Config):
                 f"max_n must be from {sizes[0]}, the smallest n of {self.task!r}, to {sizes[-1]}, "
                 f"because longer sequences are for tests, got {self.max_n}."
             )
+        if self.sequences_in_a_row and not task.flows:
+            raise ValueError(
+                f"Each sequence of {self.task!r} begins with an empty memory: sequences_in_a_row "
+                f"must be 0, got {self.sequences_in_a_row}."
+            )
         if not task.flows and self.window < task.places(self.max_n):
             raise ValueError(
                 f"A window holds whole sequences of {self.task!r}: window must be "
@@ -195,6 +200,16 @@ class TrainingConfig(Config):
             )
 
     def _check_baseline(self):
+        if not tasks.get(self.task).flows:
+            raise ValueError(
+                f"model={self.model!r} learns sequences that flow into one another, got task "
+                f"{self.task!r}, each sequence of which begins anew; stack, for example, learns it."
+            )
+        if self.sequences_in_a_row:
+            raise ValueError(
+                f"model={self.model!r} takes no exam, got "
+                f"sequences_in_a_row={self.sequences_in_a_row}; stack, for example, does."
+            )
         if self.exam_sequences:
             raise ValueError(
                 f"model={self.model!r} takes no exam, got exam_sequences={self.exam_sequences}; "

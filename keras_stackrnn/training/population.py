@@ -202,16 +202,19 @@ class Trainer:
         return state, tuple(after) if self.flows else carried, _mean(right, scored)
 
     def _validate(
-        self, weights, tokens, targets, deterministic, valid=None, *, rounding: bool
+        self, weights, tokens, targets, deterministic, valid=None, *, rounding: bool, long=False
     ) -> PopulationScores:
         """Scores of sequences, `[rows, T]`, which every replica reads with an empty memory; and
-        `valid`, `[rows, T, V]`, where several symbols may come."""
+        `valid`, `[rows, T, V]`, where several symbols may come. `long` sequences take no more
+        memory than they need for that."""
         replicas = weights["kernel"].shape[0]
         nothing = empty(self.architecture, replicas, tokens.shape[0])
         tokens, targets, deterministic = (
             tf.tile(array[None], [replicas, 1, 1]) for array in (tokens, targets, deterministic)
         )
-        predicted, *_ = forward(self.architecture, weights, *nothing, tokens, rounding=rounding)
+        predicted, *_ = forward(
+            self.architecture, weights, *nothing, tokens, rounding=rounding, keep_rows=not long
+        )
         if valid is not None:
             valid = tf.tile(valid[None], [replicas, 1, 1, 1])
         counted = _time_first(deterministic)

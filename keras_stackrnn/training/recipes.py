@@ -172,6 +172,7 @@ _BASELINE = {
     "inherit_every": None,
     "centred": False,
     "exam_sequences": 0,
+    "sequences_in_a_row": 0,
 }
 # For networks without gates, and to add: they are still learning when others are done.
 _LONG_LIFE = {"lifetime": 9600}
@@ -191,6 +192,7 @@ _PAPER = {
     "updates": 9600,
     "hopeless_below": 0.0,
     "exam_sequences": 0,
+    "sequences_in_a_row": 0,
 }
 
 
@@ -217,7 +219,13 @@ def _fitting(task: tasks.Task) -> dict:
         return {"max_n": largest}
     # A window holds whole sequences, and a memory all that they can write.
     places = max(_EVERY_TASK["window"], task.places(largest))
-    return {"max_n": largest, "window": places, "capacity": places, "only_deterministic": False}
+    return {
+        "max_n": largest,
+        "window": places,
+        "capacity": places,
+        "only_deterministic": False,
+        "sequences_in_a_row": 0,
+    }
 
 
 def _most_alike(model: str) -> str:

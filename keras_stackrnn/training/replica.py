@@ -66,8 +66,7 @@ class Replica:
     best: Scores = NEVER
     best_age: int = 0
     grade: Grade = UNGRADED
-    rounded_in_a_row: float = 0.0  # share of streams that are all right
-    soft_in_a_row: float = 0.0
+    in_a_row: float = 0.0  # share of streams of sequences that are all right, rounded
     halvings: int = 0
     outcome: str = "alive"
     # Of a finite set: what its best weights take to be written down, and how well they know what
@@ -96,8 +95,7 @@ class Replica:
         accuracy, *further = self.best.rank()
         if self.bits is not None:
             return math.floor(100 * accuracy), -self.bits, *further
-        in_a_row = self.rounded_in_a_row, self.soft_in_a_row
-        return accuracy, *in_a_row, *self.grade.rank(), *further
+        return accuracy, self.in_a_row, *self.grade.rank(), *further
 
     @property
     def knows_by_heart(self) -> bool:

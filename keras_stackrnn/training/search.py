@@ -26,7 +26,7 @@ from keras_stackrnn.training.search_status import SearchStatus
 # So many of the replicas have heirs in the places of as many others.
 _LEADING_SHARE = 0.2
 # Streams of sequences that a restart has to be right on.
-_STREAMS = 8
+_STREAMS = 4
 # Standard deviation of the logarithm of an heir's learning rate around that of whom it follows.
 _RATE_SPREAD = 0.4
 # To how much a weight is written down where that is counted.
@@ -332,17 +332,15 @@ class Search:
         self._say(f"Passed by {sum(replica.grade.passed for replica in self._replicas)}.")
 
     def _examine_in_a_row(self, examined: list[bool]) -> None:
-        """Who is right on sequences one after the other, the memory not being emptied."""
+        """Who is right, rounded, on sequences one after the other, the memory not being emptied."""
         weights = {name: tf.constant(weight) for name, weight in self._best_weights.items()}
-        arrays = tuple(map(tf.constant, self._in_a_row))
-        soft, rounded = (
-            self._trainer.validate(weights, *arrays, rounding=rounding).right.numpy() / _STREAMS
-            for rounding in (False, True)
-        )
-        for place, replica in enumerate(self._replicas):
-            if examined[place]:
-                replica.soft_in_a_row = float(soft[place])
-                replica.rounded_in_a_row = float(rounded[place])
+        arrays = map(tf.constant, self._in_a_row)
+        scores = self._trainer.validate(weights, *arrays, rounding=True, long=True)
+        for replica, is_examined, right in zip(
+            self._replicas, examined, scores.right.numpy().tolist(), strict=True
+        ):
+            if is_examined:
+                replica.in_a_row = right / _STREAMS
 
     def _look_back(self) -> None:
         """How those at the end of their life do on what they have learned from."""
@@ -404,7 +402,7 @@ class Search:
         if self._is_over(replica):
             if not replica.best.solved:
                 return "learned by heart" if replica.knows_by_heart else "not solved"
-            if self._in_a_row is not None and replica.rounded_in_a_row < 1:
+            if self._in_a_row is not None and replica.in_a_row < 1:
                 return "failed in a row"
             return "solved" if self._exam is None or replica.grade.passed else "failed the exam"
         accuracy = max(replica.best.soft_accuracy, replica.best.rounded_accuracy)

@@ -12,8 +12,10 @@ from keras_stackrnn.models import SequenceModel, has_memory
 from keras_stackrnn.stream_evaluation import evaluate_stream
 from keras_stackrnn.training import closing_words
 from keras_stackrnn.training.baselines import BaselineSearch
+from keras_stackrnn.training.beginnings import weights_to_begin_with
 from keras_stackrnn.training.config import TrainingConfig
 from keras_stackrnn.training.data import TrainingData
+from keras_stackrnn.training.files import RunError
 from keras_stackrnn.training.run_folder import PLOT, TRACE
 from keras_stackrnn.training.search import Search
 
@@ -32,7 +34,7 @@ class SearchTask:
     """A task to be learned by a search; what of it is asked is said by `RunTask`.
 
     Args:
-        config: A `TrainingConfig`.
+        config: A `TrainingConfig`. If it cannot begin with what it says, that is a `RunError`.
         say: Is told in words what takes long.
     """
 
@@ -42,6 +44,8 @@ class SearchTask:
         self._task = config.learned_task()
         self._has_memory = has_memory(config.model)
         self._drawn, self._picture = None, None
+        if config.begin_with is not None:
+            self._check_beginning(config.begin_with)
 
     @property
     def evaluating(self) -> str:
@@ -106,6 +110,14 @@ class SearchTask:
 
     def close(self) -> None:
         pass
+
+    def _check_beginning(self, begin_with: str) -> None:
+        """Before there is a folder of a run: a sentence is all that is left of a wrong one."""
+        architecture = self._config.architecture(self._task.symbols, len(self._task.outputs))
+        try:
+            weights_to_begin_with(begin_with, architecture, self._task)
+        except ValueError as error:
+            raise RunError(str(error)) from error
 
     def _evaluate_rounded(self, model, sizes: list[int], check: Callable[[], None]) -> dict:
         task = self._task

@@ -38,12 +38,14 @@ def accuracy_by_n(
     Args:
         series: For each name, shares by n.
         title: The title.
-        training_range: The smallest and the largest n of training, which is shaded.
+        training_range: The smallest and the largest n of training, which is shaded if it is
+            in the picture.
         score: What the shares are of, as in `evaluation.json`.
     """
     figure = Figure(figsize=(7, 3.6), dpi=style.DPI, layout="constrained")
     axes = figure.add_subplot()
-    if training_range is not None:
+    every = [n for shares in series.values() for n in shares]
+    if training_range is not None and training_range[1] >= min(every):
         smallest, largest = training_range
         axes.axvspan(smallest - 0.5, largest + 0.5, color="0.9", linewidth=0, label="trained on")
     for place, (name, shares) in enumerate(series.items()):
@@ -61,7 +63,6 @@ def accuracy_by_n(
             markevery=(5 * place % 9, max(9, len(shares) // 7)),
             label=name,
         )
-    every = [n for shares in series.values() for n in shares]
     axes.set_xlabel("n")
     axes.set_ylabel(_LABELS.get(score, score))
     axes.set_xlim(min(every) - 0.5, max(every) + 0.5)
