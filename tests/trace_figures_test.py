@@ -248,6 +248,20 @@ class TestRuns:
         assert list(self.lines(figure)) == ["soft", "rounded"]
         assert figure.axes[0].get_title(loc="left") == "anbn, stack"
 
+    def test_the_score_is_that_of_the_runs(self, runs):
+        for folder, score in zip(runs, ("symbols", "sequences"), strict=True):
+            evaluation = json.loads((folder / "evaluation.json").read_text())
+            (folder / "evaluation.json").write_text(json.dumps({**evaluation, "score": score}))
+        [axes] = figures.accuracy_of_runs(runs[:1]).axes
+        assert axes.get_ylabel() == "symbols right"
+        with pytest.raises(ValueError, match=r"^The runs have different scores, sequences and symb"):
+            figures.accuracy_of_runs(runs)
+
+    def test_sizes_that_are_not_shown_are_not_in_the_legend(self):
+        figure = figures.accuracy_by_n({"soft": {41: 1.0, 500: 0.9}}, training_range=(1, 40))
+        [text] = figure.axes[0].get_legend().get_texts()
+        assert text.get_text() == "soft"
+
     def test_every_restart_is_drawn_however_it_ended(self, runs):
         outcomes = ["solved", "failed the exam", "not solved", "taken over", "hopeless", "alive"]
         evaluation = json.loads((runs[0] / "evaluation.json").read_text())
