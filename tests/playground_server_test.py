@@ -84,6 +84,9 @@ def test_nobody_elsewhere_can_ask_or_trigger_anything(address):
     for path in ("/", "/page/models.json", "/page/tasks/anbn", "/v1/models/anbn"):
         for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}):
             assert requests.get(address + path, headers=headers, timeout=30).status_code == 403
+    other_page = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+    for path, status in (("/", 200), ("/page/main.js", 403), ("/page/tasks/anbn?size=9", 403)):
+        assert requests.get(address + path, headers=other_page, timeout=30).status_code == status
     for path in ("/page/tasks/anbn", "/v1/models/anbn:predict"):
         answer = requests.post(
             address + path, data="{}", headers={"Content-Type": "text/plain"}, timeout=30

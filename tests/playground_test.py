@@ -166,6 +166,10 @@ def test_keys_buttons_and_the_slider_step(page):
     assert tab.text("#play") == "Pause"
     tab.page.wait_for_selector("#position:text-is('symbol 6 of 6')")
     tab.page.wait_for_selector("#play:text-is('Play')")
+    tab.page.evaluate("document.activeElement.blur()")
+    tab.press(" ", " ")
+    # At the end it begins again, and was stopped there.
+    assert tab.text("#position") == "symbol 1 of 6"
 
 
 def test_what_is_typed_is_read_on_from_where_it_was(page):
@@ -342,6 +346,13 @@ def test_odd_input_gets_a_sentence_and_stays_text(page):
     tab = page("words", text="%3C/script%3E %3Cb%3Ex%3C/b%3E")
     assert tab.all(".given") == HOSTILE[:2]
     assert tab.all("main b, main script") == []
+    # What a server refuses is shown without what TensorFlow writes around it.
+    tab = page()
+    tab.page.fill("#count", "2")
+    tab.page.fill("#temperature", "-1")
+    tab.click("#generate")
+    assert tab.text("#trouble") == "Expected a temperature of 0 or more, got -1."
+    tab.errors.clear()
     tab.open("nosuch")
     assert "nosuch" in tab.text("#trouble")
     # The browser itself says that something was not found.

@@ -62,6 +62,7 @@ class PageEndpoint:
     async def answer(
         self, request: web.BaseRequest, body: bytes, headers: Mapping[str, str]
     ) -> web.StreamResponse:
+        _refuse_other_pages(request)
         method = "GET" if request.method == "HEAD" else request.method
         if match := _TASK.fullmatch(request.path):
             name = unquote(match["name"])
@@ -108,6 +109,14 @@ class PageEndpoint:
         except ValueError as error:
             # Also what is no JSON.
             raise HttpError(400, str(error)) from None
+
+
+def _refuse_other_pages(request: web.BaseRequest) -> None:
+    """A page from elsewhere may lead here, but not load parts of this one: for what it loads by a
+    tag a browser names no origin, and says this instead."""
+    site = request.headers.get("Sec-Fetch-Site", "none")
+    if request.path != "/" and site not in ("none", "same-origin"):
+        raise HttpError(403, "Requests from pages of other sites are not answered")
 
 
 def write(folder: Path) -> None:

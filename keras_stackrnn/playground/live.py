@@ -13,8 +13,10 @@ import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from keras_stackrnn.models import SequenceModel
+from keras_stackrnn.serving import status
 from keras_stackrnn.serving.predict import PREDICT_METHOD
 from keras_stackrnn.serving.saved_model import Signature
+from keras_stackrnn.trace.reading import sentence_of
 
 
 class LiveModel:
@@ -39,7 +41,11 @@ class LiveModel:
         """See `SavedModel.run`; what runs is not broken off, and there is one lane."""
         name = fetches[0].partition("/")[0]
         arrays = {_alias(each): array for each, array in feeds.items()}
-        outputs = self.signatures.call(name, arrays)
+        try:
+            outputs = self.signatures.call(name, arrays)
+        except tf.errors.InvalidArgumentError as error:
+            # Outside of a session, a traceback of the graph stands before what is wrong.
+            raise status.invalid_argument(sentence_of(error)) from None
         return [outputs[_alias(each)] for each in fetches]
 
     def close(self) -> None:

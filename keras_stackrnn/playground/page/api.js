@@ -13,9 +13,15 @@ async function asked(path, options = {}) {
     throw new AwayError("The server does not answer.");
   }
   const document = await response.json().catch(() => null);
-  if (response.status === 503) throw new AwayError(document?.error ?? "The server is busy.");
-  if (!response.ok) throw new RefusedError(document?.error ?? `The server says ${response.status}.`);
-  return document;
+  if (response.ok) return document;
+  const sentence = sentenceOf(document?.error ?? `The server says ${response.status}.`);
+  throw response.status === 503 ? new AwayError(sentence) : new RefusedError(sentence);
+}
+
+// What a check inside a graph says, without what TensorFlow writes around it.
+function sentenceOf(error) {
+  const [, checked] = /assertion failed: \[([^\n]*?)\](?: \[|\n|$)/.exec(error) ?? [];
+  return checked === undefined ? error : `${checked}.`;
 }
 
 export const get = (path) => asked(path);
