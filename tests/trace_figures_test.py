@@ -254,7 +254,9 @@ class TestRuns:
             (folder / "evaluation.json").write_text(json.dumps({**evaluation, "score": score}))
         [axes] = figures.accuracy_of_runs(runs[:1]).axes
         assert axes.get_ylabel() == "symbols right"
-        with pytest.raises(ValueError, match=r"^The runs have different scores, sequences and symb"):
+        with pytest.raises(
+            ValueError, match=r"^The runs have different scores, sequences and symb"
+        ):
             figures.accuracy_of_runs(runs)
 
     def test_sizes_that_are_not_shown_are_not_in_the_legend(self):

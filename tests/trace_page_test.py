@@ -5,6 +5,7 @@ import re
 import browser
 import keras
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from trace_case import COUNTED, counter, random_model
 
 if keras.backend.backend() != "tensorflow":
@@ -161,6 +162,27 @@ def test_a_list_moves_past_its_head(page):
             places = shown.all(f".memory[data-name={name}] .slot", "Number(each.dataset.place)")
             assert sorted(places) == sorted(expected)
         shown.press(RIGHT)
+
+
+def test_ten_stacks_are_one_row_and_no_higher_than_they_are_deep(page):
+    record = trace(random_model(memories=10, seed=4), "1011+11=")
+    shown = page(record, viewport={"width": 1200, "height": 800})
+    boxes = shown.all(".memory", "each.getBoundingClientRect().y")
+    assert len(boxes) == 10
+    assert len(set(boxes)) == 1
+    deepest = max(memory.contents.shape[1] for memory in record.memories)
+    heights = shown.all(".slots", "each.clientHeight")
+    assert max(heights) <= 22 * (deepest + 4)
+
+
+def test_it_is_accessible(page):
+    for kind in ("stack", "list", "queue"):
+        for scheme in ("light", "dark"):
+            shown = page(
+                trace(random_model(kind, memories=2, seed=11), "1011+11="), color_scheme=scheme
+            )
+            found = Axe().run(shown.page).response["violations"]
+            assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
 
 
 def test_texts_are_texts(page):
