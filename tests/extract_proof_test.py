@@ -250,6 +250,27 @@ def test_words_that_lead_to_no_row_or_are_said_wrongly_are_not_proved():
     assert proof.reason == "1 may be predicted where 2 comes next"
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_no_changed_table_is_proved_that_says_some_word_wrongly(data):
+    machine = reversing(data.draw(st.sampled_from([STACK, LIST])))
+    rows = dict(machine.rows)
+    for key in data.draw(st.lists(st.sampled_from(list(rows)), max_size=2)):
+        acts = tuple(data.draw(st.sampled_from(machine.kinds[0].action_names)) for _ in range(2))
+        said = data.draw(st.sampled_from([0, 1, None]))
+        rows[key] = Row(acts, tuple(data.draw(st.integers(0, 1)) for _ in range(2)), said)
+    machine = dataclasses.replace(machine, rows=rows)
+    words = ["".join(word) for n in range(1, 7) for word in itertools.product("12", repeat=n)]
+
+    wrong = [
+        word
+        for word in words
+        if machine.run(f"{word}={word[::-1]}")[len(word) : -1] != list(reversed(word))
+    ]
+
+    assert not (prove(machine, get("memorize")).holds and wrong)
+
+
 def test_what_was_pushed_out_of_step_has_no_proof():
     # The word's stack keeps what was said, so that older symbols come up too late.
     machine = reversing()
