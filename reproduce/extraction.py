@@ -160,6 +160,9 @@ def _page(rows):
         for row in faults:
             worst = row["fault"].partition(" of the network")[0]
             yield f"- {row['task']}, {row['model']}: {worst}."
+    if loose := [row for row in rows if row["fidelity"]]:
+        yield from ("", "## Where there is no exact table", "")
+        yield from (f"- {row['task']}, {row['model']}: {row['fidelity']}." for row in loose)
     if open_rows := [row for row in rows if row["no_proof"] and row["program"]]:
         yield from ("", "## Why some are not proved for all n", "")
         yield from (f"- {row['task']}, {row['model']}: {row['no_proof']}." for row in open_rows)
