@@ -1,6 +1,6 @@
 // The page: what the person chose, and everything that follows from it.
 
-import { AwayError, RefusedError, get, post } from "./api.js";
+import { RefusedError, get, post } from "./api.js";
 import { check } from "./batch.js";
 import { LONGEST, breakingSet, sentenceOf } from "./blame.js";
 import { button, byId, element } from "./drawing/dom.js";
@@ -11,9 +11,10 @@ import { Panel } from "./panel.js";
 import { Reading } from "./reading.js";
 import { Score } from "./score.js";
 import { Tour } from "./tour.js";
+import { Verdicts } from "./verdicts.js";
+import { complain, doing } from "./wishes.js";
 
 const STEP_SECONDS = 0.5;
-const AGAIN_SECONDS = 1;
 const NO_ORDERS = new Map();
 
 const state = {
@@ -36,56 +37,6 @@ let looks;
 let score;
 let tour;
 let player = null;
-
-// One thing at a time: while something is read, only the latest wish waits. Nothing takes the place
-// of another model that is to be opened.
-
-let isBusy = false;
-let waiting = null;
-
-async function doing(work, opens = false) {
-  if (isBusy) {
-    if (!waiting?.opens || opens) waiting = Object.assign(work, { opens });
-    return;
-  }
-  isBusy = true;
-  document.body.setAttribute("aria-busy", "true");
-  try {
-    let next = work;
-    while (next) {
-      waiting = null;
-      await trying(next);
-      next = waiting;
-    }
-  } finally {
-    isBusy = false;
-    document.body.setAttribute("aria-busy", "false");
-  }
-}
-
-async function trying(work) {
-  for (;;) {
-    try {
-      await work();
-      complain("trouble", "");
-      return;
-    } catch (error) {
-      if (error instanceof RefusedError) {
-        complain("trouble", error.message);
-        return;
-      }
-      if (!(error instanceof AwayError)) throw error;
-      complain("trouble", `${error.message} Trying again until it does.`);
-      await new Promise((done) => { setTimeout(done, AGAIN_SECONDS * 1000); });
-      if (waiting) return;
-    }
-  }
-}
-
-function complain(where, sentence) {
-  byId(where).textContent = sentence;
-  byId(where).hidden = !sentence;
-}
 
 // Models.
 
@@ -250,32 +201,8 @@ function readingsWanted() {
 const asked = () => state.readings[0]?.reading;
 const before = () => state.readings.find(({ role }) => role === "before")?.reading;
 
-// The right answer at a place, as its name; null where nobody knows it.
-function rightAt(place) {
-  if (place < 0) return null;
-  const { model, tokens, answer } = state;
-  if (model.form.generates) {
-    return place + 1 < tokens.length ? model.about.symbols[tokens[place + 1]] : null;
-  }
-  return answer?.answer?.[place - firstAsked()] ?? null;
-}
-
-function firstAsked() {
-  const reading = asked();
-  return reading.tokens.findIndex((token) => state.model.isAsked(token));
-}
-
-function predictedAt(place, reading = asked()) {
-  const predicted = place < 0 ? null : reading.predicted(place);
-  return predicted === null ? null : state.model.about.answers[predicted];
-}
-
-const counts = (place) => !state.model.form.generates || state.known === null || state.known[place];
-
-function isWrong(place) {
-  const right = rightAt(place);
-  return right !== null && counts(place) && predictedAt(place) !== right;
-}
+// What is said of the first reading, and in its words of the others.
+const verdicts = () => new Verdicts(state, asked());
 
 // Where an answer stands: a next symbol below the symbol that it foretells, others where asked.
 const shift = () => (state.model.form.generates ? 1 : 0);
@@ -301,13 +228,14 @@ function showAll() {
   }
   const users = state.tokens.length;
   const other = before();
-  const effects = model.memories.map((_, memory) => effectsOf(reading, memory));
+  const effects = model.memories.map((_, memory) => reading.effects(memory));
+  const said = verdicts();
   score.draw({
     length,
     symbols: reading.tokens.map((token) => model.form.signOf(token) ?? model.about.written[token]),
-    predictions: (place) => predictedAt(place - shift()),
+    predictions: (place) => said.predicted(place - shift()),
     known: (place) => state.known !== null && Boolean(state.known[place - 1]),
-    missed: (place) => isWrong(place - shift()),
+    missed: (place) => said.isWrong(place - shift()),
     isMark: (place) => place >= users,
     memories: model.memories,
     looks: looks(model),
@@ -322,17 +250,6 @@ function showAll() {
   show(state.at);
 }
 
-// Whether actions change anything: taking from what is empty does not, as tops tell.
-function effectsOf(reading, memory) {
-  const { actions } = reading.model;
-  return reading.steps.map(({ tops }, place) => {
-    const { role, writes } = actions[reading.taken(place, memory)];
-    if (role === "stays") return false;
-    const top = place ? reading.steps[place - 1].tops[memory] : -1;
-    return writes || top > -0.9 || tops[memory] > -0.9;
-  });
-}
-
 function show(place) {
   const reading = asked();
   if (!reading?.steps.length) return;
@@ -344,48 +261,25 @@ function show(place) {
     panels.push(new Panel(byId("panels"), looks, force, panels.length === 0));
   }
   while (panels.length > state.readings.length) panels.pop().box.remove();
+  const said = verdicts();
   state.readings.forEach(({ reading: each, title, orders }, i) => {
     panels[i].box.classList.toggle("shared", state.readings.length > 1);
     panels[i].show({
-      title, reading: each, place: state.at, came: rightAt(state.at),
-      ...verdictOn(each, state.at),
+      title, reading: each, place: state.at, came: said.right(state.at),
+      ...said.on(state.at, each),
       forced: (memory) => link.forcedAt(orders, state.at, memory),
     });
   });
   showLink();
 }
 
-function verdictOn(reading, place) {
-  const predicted = predictedAt(place, reading);
-  const right = rightAt(place);
-  if (predicted === null) return { verdict: "Nothing is asked here yet.", missed: false };
-  const said = `Predicted ${predicted}`;
-  if (right === null) return { verdict: `${said}.`, missed: false };
-  const { generates } = state.model.form;
-  const came = generates ? `${right} came` : `${right} is right`;
-  if (!counts(place)) {
-    return { verdict: `${said}; ${came}, which nothing tells beforehand.`, missed: false };
-  }
-  const missed = predicted !== right;
-  return { verdict: `${said}, ${missed ? "but" : "and"} ${came}.`, missed };
-}
-
 function showRight() {
-  const reading = asked();
-  const { model, known, answer } = state;
-  const scored = reading.steps.map((_, place) => place)
-    .filter((place) => rightAt(place) !== null && counts(place));
-  const right = scored.filter((place) => !isWrong(place)).length;
-  const what = known ? "predictable symbols" : model.form.generates ? "symbols" : "answers";
-  byId("right").textContent = scored.length
-    ? `${right} of ${scored.length} ${what} ${scored.length === 1 ? "is" : "are"} right.` : "";
-  if (model.form.generates) {
-    byId("answer").textContent = "";
-    return;
-  }
-  const said = reading.steps.map((_, place) => predictedAt(place)).filter((each) => each !== null);
-  byId("answer").textContent = `${model.form.title}: ${model.form.joined(said)}`
-    + (answer ? `; right is ${model.form.joined(answer.answer)}` : "");
+  const { model, answer } = state;
+  const said = verdicts();
+  byId("right").textContent = said.score();
+  const right = answer ? `; right is ${model.form.joined(answer.answer)}` : "";
+  byId("answer").textContent = model.form.generates ? ""
+    : `${model.form.title}: ${model.form.joined(said.answers())}${right}`;
 }
 
 // What if.
@@ -423,11 +317,12 @@ function showForced() {
   }
   const now = asked();
   const was = before();
+  const said = verdicts();
   const changed = now.steps.map((_, place) => place)
-    .filter((place) => predictedAt(place, now) !== predictedAt(place, was));
+    .filter((place) => said.predicted(place, now) !== said.predicted(place, was));
   byId("consequence").textContent = changed.length
     ? `${changed.length} of ${now.steps.length} predictions change: the first after symbol `
-      + `${changed[0] + 1}, ${predictedAt(changed[0], now)} instead of ${predictedAt(changed[0], was)}.`
+      + `${changed[0] + 1}, ${said.predicted(changed[0], now)} instead of ${said.predicted(changed[0], was)}.`
     : "No prediction changes.";
 }
 

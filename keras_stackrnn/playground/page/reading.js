@@ -6,6 +6,9 @@ import { bestOf } from "./model.js";
 const SYMBOLS_AT_ONCE = 250;
 // States are as large as memories are deep.
 const MOST_STATES = 100;
+const EMPTY = -1;
+// Soft actions leave a little of everything.
+const NEARLY_EMPTY = -0.9;
 
 export class Reading {
   constructor(model) {
@@ -95,6 +98,17 @@ export class Reading {
 
   // The action of a memory at a place that weighs most.
   taken(place, memory) { return bestOf(this.steps[place].actions[memory]); }
+
+  // Of each place whether the action there changes the memory: taking from what is empty does not,
+  // as tops tell.
+  effects(memory) {
+    return this.steps.map(({ tops }, place) => {
+      const { role, writes } = this.model.actions[this.taken(place, memory)];
+      if (role === "stays") return false;
+      const top = place ? this.steps[place - 1].tops[memory] : EMPTY;
+      return writes || top > NEARLY_EMPTY || tops[memory] > NEARLY_EMPTY;
+    });
+  }
 
   // All memories at a place, as they are drawn.
   drawn(place) {
