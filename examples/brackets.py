@@ -39,7 +39,7 @@ def examples(random: np.random.Generator, number: int, pairs: range):
     return ids, labels
 
 
-def main(number: int = 8192, epochs: int = 15) -> dict[str, float]:
+def main(number: int = 8192, epochs: int = 40) -> dict[str, float]:
     """Trains on up to 10 pairs of brackets, and tests on 10 to 20."""
     random = np.random.default_rng(0)
     model = keras.Sequential(
