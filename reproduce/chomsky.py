@@ -207,6 +207,9 @@ def _table(rows: list[dict]) -> list[str]:
             f"`{row['command']}`",
         ]
         lines += _rows_of([cells])
+    missing = [task for task in TASKS if not any(row["task"] == task for row in rows)]
+    if missing:
+        lines += ["", f"Not measured yet: {', '.join(missing)}."]
     return lines
 
 
