@@ -377,7 +377,9 @@ def test_what_a_pattern_must_not_write_is_refused(registered, written, message):
 
 
 def test_unknown_names_are_refused_with_those_that_exist():
-    with pytest.raises(ValueError, match=r"no task 'anbm'; there are anb2n, .*, memorize_<k>.*\."):
+    with pytest.raises(
+        ValueError, match=r"'anbm' \(did you mean 'anbn'\?\); there are anb2n, .*, memorize_<k>.*\."
+    ):
         patterns.get("anbm")
     with pytest.raises(ValueError, match="from 1 to 21053 symbols, got 0"):
         patterns.get("memorize_0")
