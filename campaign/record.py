@@ -99,8 +99,8 @@ class Record:
             yield f"- Mended since, after {times}: {what}"
         if mended:
             yield ""
-        seeds = ", ".join(f"{each['seed']} ({each['date']})" for each in self._values["seeds"])
-        yield f"{self._values['minutes']:,.0f} minutes, seeds {seeds}."
+        seeds = [f"{each['seed']} ({each['date']})" for each in self._values["seeds"]]
+        yield f"{self._values['minutes']:,.0f} minutes, seeds {', '.join(dict.fromkeys(seeds))}."
         for part in parts:
             sums = self._values["parts"].get(part.name)
             if sums is None:

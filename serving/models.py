@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import gc
 import logging
 import pathlib
 import threading
@@ -308,6 +309,9 @@ class ModelManager:
             self._released.wait_for(lambda: not servable.leases)
             model, servable.model = servable.model, None
         model.close()
+        # Its graph is full of circles, which Python itself looks for too seldom.
+        del model
+        gc.collect()
         with self._lock:
             servable.state = State.END
         logger.info("Unloaded {name: %s version: %d}", printable(servable.name), servable.version)

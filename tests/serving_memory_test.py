@@ -3,6 +3,8 @@
 import gc
 import subprocess
 import sys
+import time
+import weakref
 
 import grpc
 import numpy as np
@@ -14,6 +16,7 @@ from training_case import REPOSITORY
 
 from keras_stackrnn.serving import config, deferred_methods, grpc_services, threaded_methods
 from keras_stackrnn.serving.batching import BatchingOptions
+from keras_stackrnn.serving.models import State
 from keras_stackrnn.serving.status import ServingError
 
 # What is kept lies behind all that is not, which cannot be given back from the end.
@@ -90,3 +93,19 @@ def test_a_request_that_fails_leaves_nothing(
         left = [e for e in gc.garbage if isinstance(e, (ServingError, tf.errors.OpError))]
         gc.garbage.clear()
     assert left == []
+
+
+def test_a_version_that_is_gone_leaves_nothing(base):
+    with fixtures.RunningServer(config.single_model("m", base)) as running:
+        versions = running.server.models._servables["m"]
+        graph = weakref.ref(versions[1].model._graph)
+        gc.disable()
+        try:
+            fixtures.save_next_symbol(base / "2", scale=2.0)
+            due = time.monotonic() + 60
+            while versions[1].state != State.END:
+                assert time.monotonic() < due
+                time.sleep(0.01)
+            assert graph() is None
+        finally:
+            gc.enable()
