@@ -42,6 +42,33 @@ def test_a_length_that_is_known_or_not_compiled_is_no_matter():
     )
 
 
+@pytest.mark.filterwarnings(
+    "ignore:StackRNN is compiled for sequences of a length", "ignore:Your input ran out of data"
+)
+def test_lengths_in_buckets_train_compiled_and_masked():
+    lengths = [2, 3, 5, 6, 2, 4]
+    texts = [np.arange(1, length + 1) % 4 + 1 for length in lengths]
+    signature = tf.TensorSpec([None], tf.int64), tf.TensorSpec([], tf.float32)
+    rows = tf.data.Dataset.from_generator(
+        lambda: ((text, len(text)) for text in texts), output_signature=signature
+    )
+    batches = rows.bucket_by_sequence_length(
+        lambda text, _: tf.shape(text)[0], [4, 8], [2, 2, 2], pad_to_bucket_boundary=True
+    )
+    model = keras.Sequential(
+        [keras.layers.Embedding(6, 3, mask_zero=True), StackRNN(4, 2), keras.layers.Dense(1)]
+    )
+    model.compile("adam", "mse", jit_compile=True)
+
+    history = model.fit(batches, epochs=2, shuffle=False, verbose=0)
+
+    assert np.isfinite(history.history["loss"]).all()
+    whole = model.predict(texts[3][None], verbose=0)
+    np.testing.assert_allclose(
+        model.predict(np.pad(texts[3], (0, 2))[None], verbose=0), whole, atol=1e-6
+    )
+
+
 OVER_TWO_DEVICES = """
 import keras, numpy as np, sys, tensorflow as tf
 from keras_stackrnn import StackRNN
