@@ -265,14 +265,24 @@ class TestRuns:
         assert text.get_text() == "soft"
 
     def test_every_restart_is_drawn_however_it_ended(self, runs):
-        outcomes = ["solved", "failed the exam", "not solved", "taken over", "hopeless", "alive"]
+        outcomes = [
+            "solved",
+            "failed the exam",
+            "not solved",
+            "taken over",
+            "hopeless",
+            "diverged",
+            "alive",
+        ]
         evaluation = json.loads((runs[0] / "evaluation.json").read_text())
         evaluation["restarts"] = [{"outcome": outcome} for outcome in outcomes]
         (runs[0] / "evaluation.json").write_text(json.dumps(evaluation))
         long_name = runs[0].rename(runs[0].with_name("binary_addition-stack-1"))
         figure = figures.success_of_restarts([long_name])
         [axes] = figure.axes
-        assert [bar.get_width() for bar in axes.patches] == pytest.approx([1 / 6] * len(outcomes))
+        assert [bar.get_width() for bar in axes.patches] == pytest.approx(
+            [1 / len(outcomes)] * len(outcomes)
+        )
         # All of the legend is on the picture.
         figure.draw_without_rendering()
         [legend] = figure.legends

@@ -242,3 +242,22 @@ def test_sure_comes_before_low_entropy_and_right_before_sure():
 
     assert NEVER.rank() < wrong.rank() < right.rank() < surer.rank()
     assert [scores.solved for scores in (NEVER, wrong, right)] == [False, False, True]
+
+
+def test_a_restart_whose_loss_is_no_number_ends_and_that_is_said(tmp_path):
+    said = []
+    config = tiny_config(tmp_path, model="stack", memories=2, capacity=8, lifetime=100)
+    search = Search(config, TrainingData.of(config), said.append)
+    search.advance()
+    arrays, meta = copy.deepcopy(search.state())
+    arrays["weights/output_kernel"][0] = np.nan
+
+    search.restore(arrays, meta)
+    search.advance()
+
+    [ended] = search.state()[1]["ended"]
+    assert ended["outcome"] == "diverged"
+    assert said == ["Diverged: the loss of 1 of 2 restarts is no number any more, and they end."]
+    after, _ = search.state()
+    assert all(np.isfinite(array).all() for array in after.values())
+    assert search.best_model().count_params()

@@ -34,6 +34,11 @@ class Scores:
     def solved(self) -> bool:
         return self.soft_accuracy == 1 and self.rounded_accuracy == 1
 
+    @property
+    def diverged(self) -> bool:
+        """Whether the loss is no number any more."""
+        return math.isnan(self.soft_entropy)
+
     def rank(self) -> tuple[float, ...]:
         """Higher is better: first the sequences that are right both ways, then how sure the model
         is of the symbol that it is least sure of. A memory that blurs shows there before it errs.

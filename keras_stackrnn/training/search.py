@@ -294,6 +294,8 @@ class Search:
         return [Scores(*values) for values in zip(*columns, strict=True)]
 
     def _improves(self, scores: Scores, best: Scores) -> bool:
+        if scores.diverged:
+            return False
         if self.config.optimizer == "sgd":
             return scores.soft_entropy < best.soft_entropy
         return scores.rank() > best.rank()
@@ -305,6 +307,10 @@ class Search:
         """Ends the replicas whose time has come, and remembers the best of them."""
         self._examine()
         self._look_back()
+        diverged = sum(replica.latest.diverged for replica in self._replicas)
+        if diverged:
+            of_all = f"{diverged} of {len(self._replicas)} restarts"
+            self._say(f"Diverged: the loss of {of_all} is no number any more, and they end.")
         for place, replica in enumerate(self._replicas):
             replica.outcome = self._outcome(replica)
             if replica.outcome == "alive":
@@ -399,6 +405,8 @@ class Search:
         return replica.age >= self.config.lifetime or self._is_done_early(replica)
 
     def _outcome(self, replica: Replica) -> str:
+        if replica.latest.diverged:
+            return "diverged"
         if self._is_over(replica):
             if not replica.best.solved:
                 return "learned by heart" if replica.knows_by_heart else "not solved"

@@ -23,6 +23,7 @@ _OUTCOMES = {
     "learned by heart": ("learned by heart", style.blended(style.ORANGE, 0.85)),
     "taken over": ("made room for an heir", style.blended(style.ORANGE, 0.7)),
     "hopeless": ("given up early", style.blended(style.ORANGE, 0.45)),
+    "diverged": ("diverged", style.blended(style.ORANGE, 0.25)),
     "alive": ("unfinished when the search ended", style.blended(style.GREY, 0.3)),
 }
 
