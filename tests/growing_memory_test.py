@@ -194,6 +194,8 @@ def test_compiling_a_growing_state_says_what_is_missing(kind):
     layer = obedient(kind, stateful=True)
     inputs = tf.constant(orders(layer.cell, f"{layer.cell.actions[0]} " * 6))
 
+    assert not layer.supports_jit
+    assert obedient(kind).supports_jit
     with pytest.raises(ValueError, match="cannot be compiled, as its state's size depends on"):
         tf.function(layer, jit_compile=True)(inputs)
 

@@ -135,6 +135,8 @@ class MemoryRNN(keras.layers.RNN):
             zero_output_for_mask=zero_output_for_mask,
             **kwargs,
         )
+        # What Keras compiles of its own accord, on a GPU, leaves out what cannot be compiled.
+        self.supports_jit = cell.capacity is not None or not stateful
         self.use_fused = use_fused
         self.advice_given: tuple[str, ...] = ()
         if cell.capacity is not None:

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class MemoryTrace:
     vectors: np.ndarray | None = None
 
     @classmethod
-    def of_elements(cls, *, values: np.ndarray, tops: np.ndarray, **others) -> "MemoryTrace":
+    def of_elements(cls, *, values: np.ndarray, tops: np.ndarray, **others: Any) -> "MemoryTrace":
         """A memory's trace, from `values` `[T, numbers]` and `tops` `[T, depth, numbers]`."""
         if values.shape[1] == 1:
             return cls(values=values[:, 0], tops=tops[..., 0], **others)
