@@ -153,7 +153,7 @@ async function readAll(at) {
     // Where it is none of the task's sequences, everything counts.
     if (read?.known.length === tokens.length) {
       state.known = read.known;
-      showAll();
+      showKnown();
     }
   }
 }
@@ -248,6 +248,17 @@ function showAll() {
   }, state.at);
   showRight();
   show(state.at);
+}
+
+// What changes once it is told what can be predicted.
+function showKnown() {
+  const said = verdicts();
+  score.know({
+    known: (place) => Boolean(state.known[place - 1]),
+    missed: (place) => said.isWrong(place - shift()),
+  });
+  showRight();
+  state.readings.forEach(({ reading }, i) => panels[i].say(said.on(state.at, reading)));
 }
 
 function show(place) {

@@ -22,6 +22,11 @@ export class Panel {
     this.columns = element(this.box, "div", "columns");
   }
 
+  say({ verdict, missed }) {
+    this.verdict.textContent = verdict;
+    this.verdict.classList.toggle("missed", missed);
+  }
+
   show({ title, reading, place, came, verdict, missed, forced }) {
     const { model } = reading;
     this.title.textContent = title;
@@ -29,8 +34,7 @@ export class Panel {
     this.box.setAttribute("aria-label", title || "prediction and memories");
     this.asked.textContent = model.form.title;
     drawBars(this.bars, barsOf(reading, place, came), came === null ? null : shownSymbol(came));
-    this.verdict.textContent = verdict;
-    this.verdict.classList.toggle("missed", missed);
+    this.say({ verdict, missed });
     if (!reading.contents) return;
     const { memories } = model;
     if (this.shown !== model) {

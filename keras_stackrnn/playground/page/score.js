@@ -82,12 +82,24 @@ export class Score {
     const { view } = this;
     const cell = button(document.createDocumentFragment(), "cell given",
       shownSymbol(view.symbols[place]), () => this.go(place));
+    cell.classList.toggle("mark", view.isMark(place));
+    this.judge(cell, place);
+    return cell;
+  }
+
+  judge(cell, place) {
+    const { view } = this;
     cell.classList.toggle("known", view.known(place));
     cell.classList.toggle("missed", view.missed(place));
-    cell.classList.toggle("mark", view.isMark(place));
     const predicted = view.missed(place) ? ", predicted wrong" : "";
     cell.ariaLabel = `symbol ${place + 1}: ${view.symbols[place]}${predicted}`;
-    return cell;
+  }
+
+  // Shows the same with other `known` and `missed` of its view.
+  know(changes) {
+    Object.assign(this.view, changes);
+    this.rows[0].forEach((cell, i) => this.judge(cell, this.first + i));
+    this.drawOverview(this.current);
   }
 
   predicted(place) {
@@ -120,6 +132,7 @@ export class Score {
   // Shows which place is the current one.
   mark(current) {
     if (!this.view) return;
+    this.current = current;
     if (current < this.first || current >= this.first + this.columns) {
       this.first = this.firstFor(current);
       this.fill();

@@ -81,45 +81,59 @@ function sentenceOf(memory, { slots }) {
 
 // A stack stands on the floor, its top moving.
 function drawColumn(area, memory, slots) {
-  area.replaceChildren();
   const height = Math.min(LARGEST_SLOT, area.clientHeight / (memory.reach[1] + 1));
   const bottom = Math.max(-1, ...slots.map(([place]) => place));
-  for (const [place, value] of slots) {
-    const slot = drawSlot(area, memory, place, value, height >= 13);
-    slot.classList.toggle("thin", height < 8);
-    slot.style.bottom = `${(bottom - place) * height}px`;
-    slot.style.height = `${height}px`;
-  }
+  // From the floor up: what lies below a push stays the element of the page that it was.
+  const drawn = slotsIn(area, slots.length);
+  slots.forEach(([place, value], i) => {
+    const slot = drawn[slots.length - 1 - i];
+    fillSlot(slot, memory, place, value, height >= 13);
+    put(slot, height < 8, `${(bottom - place) * height}px`, `${height}px`, "bottom", "height");
+  });
 }
 
 // A list moves past its head, which stays; a queue's front is where things leave.
 function drawRow(area, memory, slots) {
-  area.replaceChildren();
   const [first, last] = memory.reach;
   const width = Math.min(WIDEST_SLOT, area.clientWidth / (last - first + 1));
   const spare = Math.max(0, area.clientWidth - width * (last - first + 1));
   const left = memory.shape === "ribbon" ? spare / 2 : 0;
   const x = (place) => left + (place - first) * width;
   if (memory.shape === "ribbon") {
-    const head = element(area, "div", "head");
+    const head = area.querySelector(".head") ?? element(area, "div", "head");
     head.style.left = `${x(0)}px`;
     head.style.width = `${width}px`;
   }
-  for (const [place, value] of slots) {
-    const slot = drawSlot(area, memory, place, value, width >= 30);
-    slot.classList.toggle("thin", width < 8);
-    slot.style.left = `${x(place)}px`;
-    slot.style.width = `${width}px`;
-  }
+  const drawn = slotsIn(area, slots.length);
+  slots.forEach(([place, value], i) => {
+    fillSlot(drawn[i], memory, place, value, width >= 30);
+    put(drawn[i], width < 8, `${x(place)}px`, `${width}px`, "left", "width");
+  });
 }
 
-function drawSlot(area, memory, place, value, hasText) {
-  const slot = element(area, "div", "slot", hasText && value > LEAST_SAID ? textOf(value) : "");
-  const rgb = colorOf(value);
+// So many slots: those that are there, and new ones.
+function slotsIn(area, count) {
+  const slots = [...area.querySelectorAll(".slot")];
+  for (const slot of slots.splice(count)) slot.remove();
+  while (slots.length < count) slots.push(element(area, "div", "slot"));
+  return slots;
+}
+
+function put(slot, isThin, at, size, side, extent) {
+  slot.classList.toggle("thin", isThin);
+  if (slot.style[side] !== at) slot.style[side] = at;
+  if (slot.style[extent] !== size) slot.style[extent] = size;
+}
+
+function fillSlot(slot, memory, place, value, hasText) {
+  const text = hasText && value > LEAST_SAID ? textOf(value) : "";
+  if (slot.textContent !== text) slot.textContent = text;
   slot.dataset.place = place;
   slot.title = `${memory.name}[${place}] = ${textOf(value)}`;
+  if (slot.dataset.value === String(value)) return;
+  slot.dataset.value = value;
+  const rgb = colorOf(value);
   // As solid as the slot is full: soft actions leave slots half empty.
   slot.style.background = `rgb(${rgb.join(" ")} / ${Math.min(value + 1, 1)})`;
   slot.style.color = inkOn(rgb);
-  return slot;
 }
