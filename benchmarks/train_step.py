@@ -12,14 +12,19 @@ and the medians are compared, so that whatever else the machine does meets all o
 windows of an episode in the search. Beside them, as many runs one after another: a step a call, as
 `fit` has it and all layers here, and four, which are on equal terms with the replicas.
 
+`masked` is a batch of sequences of 1 to 50 symbols, padded on the right; `controllers` has those
+that are Keras' own layers with memories.
+
 Prints a table and a JSON line for each variant, with symbols a second and the ratio to
-`keras.layers.LSTM` of the same units, batch and window. Takes about three minutes on two cores.
+`keras.layers.LSTM` of the same units, batch and window. Takes about five minutes on two cores. It
+runs on a GPU if there is one, and then has rows of cuDNN's LSTM and GRU, which XLA cannot compile.
 """
 
 import argparse
 import dataclasses
 import json
 import os
+import platform
 import statistics
 import time
 
@@ -72,10 +77,14 @@ SHAPES = {
             ("StackRNN", "LSTM"): 1.2,
             ("ListRNN", "LSTM"): 0.8,
             ("StackRNN", "RNN(StackCell)"): 5.0,
+            ("StackRNN, stateful", "LSTM"): 1.6,
         },
     ),
     "toy_batch_128": Shape(*(40, 10, 5, 128, 8, False), {("StackRNN", "LSTM"): 1.2}),
-    "language_model": Shape(*(100, 60, 30, 32, 100, True), {("StackRNN", "LSTM"): 1.0}),
+    "language_model": Shape(
+        *(100, 60, 30, 32, 100, True),
+        {("StackRNN", "LSTM"): 1.0, ("StackRNN, stateful", "LSTM"): 1.2},
+    ),
     "kinds": Shape(
         *(40, 10, 5, 32, 8, False),
         {
@@ -85,6 +94,14 @@ SHAPES = {
             (ELEMENTS, "LSTM"): 1.4,
         },
     ),
+    "masked": Shape(
+        *(40, 10, 5, 32, 8, False),
+        {
+            ("StackRNN, masked", "StackRNN"): 0.85,
+            ("StackRNN, masked", "LSTM, masked"): 1.3,
+        },
+    ),
+    "controllers": Shape(*(40, 10, 5, 32, 8, True), {("lstm", "LSTM"): 0.7, ("gru", "LSTM"): 0.8}),
     "replicas": Shape(
         *(40, 10, 5, REPLICA_BATCH, 8, False),
         {(TOGETHER, RUNS): 4.0, (TOGETHER, RUNS_BY_EPISODE): 4.0},
@@ -97,11 +114,11 @@ def layers_of(shape: Shape) -> dict[str, keras.layers.Layer]:
     memory = {"capacity": CAPACITY, "use_recurrent_kernel": shape.use_recurrent_kernel}
     cell = StackCell(shape.units, shape.stacks, **memory)
     return {
-        "LSTM": keras.layers.LSTM(shape.units, **every),
-        "GRU": keras.layers.GRU(shape.units, **every),
+        "LSTM": keras.layers.LSTM(shape.units, use_cudnn=False, **every),
+        "GRU": keras.layers.GRU(shape.units, use_cudnn=False, **every),
         "SimpleRNN": keras.layers.SimpleRNN(shape.units, **every),
         "StackRNN": StackRNN(shape.units, shape.stacks, **memory, **every),
-        "StackRNN stateful": StackRNN(shape.units, shape.stacks, **memory, **every, stateful=True),
+        "StackRNN, stateful": StackRNN(shape.units, shape.stacks, **memory, **every, stateful=True),
         "ListRNN": ListRNN(shape.units, shape.lists, **memory, **every),
         "RNN(StackCell)": keras.layers.RNN(cell, **every),
     }
@@ -110,7 +127,7 @@ def layers_of(shape: Shape) -> dict[str, keras.layers.Layer]:
 def layers_of_other_kinds(shape: Shape) -> dict[str, keras.layers.Layer]:
     every = {"capacity": CAPACITY, "use_recurrent_kernel": False, "return_sequences": True}
     return {
-        "LSTM": keras.layers.LSTM(shape.units, return_sequences=True),
+        "LSTM": keras.layers.LSTM(shape.units, return_sequences=True, use_cudnn=False),
         "TapeRNN": TapeRNN(shape.units, shape.lists, **every),
         "EditorRNN": EditorRNN(shape.units, shape.lists, **every),
         "QueueRNN": QueueRNN(shape.units, shape.lists, **every),
@@ -118,10 +135,34 @@ def layers_of_other_kinds(shape: Shape) -> dict[str, keras.layers.Layer]:
     }
 
 
-def compiled_step(run, weights):
+def masked_layers_of(shape: Shape) -> dict[str, keras.layers.Layer]:
+    """Each layer twice: the one that is called masked does what the other does with a mask."""
+    layers = {name: layers_of(shape)[name] for name in ("LSTM", "StackRNN", "ListRNN")}
+    again = {name: layers_of(shape)[name] for name in layers}
+    return {**layers, **{f"{name}, masked": layer for name, layer in again.items()}}
+
+
+def layers_with_controllers(shape: Shape) -> dict[str, keras.layers.Layer]:
+    every = {"capacity": CAPACITY, "use_bias": True, "return_sequences": True}
+    layers = {
+        name: StackRNN(shape.units, shape.stacks, controller=name, **every)
+        for name in ("simple", "gru", "lstm")
+    }
+    return {**{name: layers_of(shape)[name] for name in ("LSTM", "GRU")}, **layers}
+
+
+def cudnn_layers_of(shape: Shape) -> dict[str, keras.layers.Layer]:
+    every = {"return_sequences": True, "use_cudnn": True}
+    return {
+        "LSTM, cuDNN": keras.layers.LSTM(shape.units, **every),
+        "GRU, cuDNN": keras.layers.GRU(shape.units, **every),
+    }
+
+
+def training_step(run, weights, jit_compile=True):
     """One step of training as one program: `run` gives the outputs, `weights` are updated."""
 
-    @tf.function(jit_compile=True)
+    @tf.function(jit_compile=jit_compile)
     def step():
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.square(run()))
@@ -132,11 +173,13 @@ def compiled_step(run, weights):
     return step
 
 
-def step_of_layer(layer, shape: Shape):
+def step_of_layer(layer, shape: Shape, masked: bool = False, jit_compile: bool = True):
     inputs = tf.random.normal([shape.batch, WINDOW, shape.features])
+    lengths = tf.random.uniform([shape.batch], 1, WINDOW + 1, tf.int32)
+    mask = tf.sequence_mask(lengths, WINDOW) if masked else None
     layer.build(inputs.shape)
     weights = [weight.value for weight in layer.trainable_weights]
-    return compiled_step(lambda: layer(inputs, training=True), weights)
+    return training_step(lambda: layer(inputs, mask=mask, training=True), weights, jit_compile)
 
 
 def step_of_population(replicas: int, windows: int, shape: Shape):
@@ -202,12 +245,26 @@ def step_of_population(replicas: int, windows: int, shape: Shape):
     return step
 
 
+LAYERS = {
+    "kinds": layers_of_other_kinds,
+    "masked": masked_layers_of,
+    "controllers": layers_with_controllers,
+}
+
+
 def steps_of(name: str) -> dict:
     """What is measured at a shape: a function a variant, and how many calls of it are one step."""
     shape = SHAPES[name]
     if name != "replicas":
-        layers = (layers_of_other_kinds if name == "kinds" else layers_of)(shape)
-        return {variant: (step_of_layer(layer, shape), 1) for variant, layer in layers.items()}
+        layers = LAYERS.get(name, layers_of)(shape)
+        steps = {
+            variant: (step_of_layer(layer, shape, masked=variant.endswith(", masked")), 1)
+            for variant, layer in layers.items()
+        }
+        if tf.config.list_physical_devices("GPU"):
+            for variant, layer in cudnn_layers_of(shape).items():
+                steps[variant] = step_of_layer(layer, shape, jit_compile=False), 1
+        return steps
     # A run of its own calls one program again and again, and costs the same whichever of the 32.
     return {
         "LSTM": (step_of_layer(layers_of(shape)["LSTM"], shape), 1),
@@ -242,6 +299,7 @@ def measure(name: str, rounds: int) -> list[dict]:
         lstm = shape.batch * WINDOW / seconds["LSTM"]
         row = {
             "benchmark": "train_step",
+            "device": device(),
             "shape": name,
             "variant": variant,
             "units": shape.units,
@@ -259,7 +317,15 @@ def measure(name: str, rounds: int) -> list[dict]:
     return rows
 
 
+def device() -> str:
+    """What is measured."""
+    for gpu in tf.config.list_physical_devices("GPU"):
+        return tf.config.experimental.get_device_details(gpu).get("device_name", "GPU")
+    return f"{os.cpu_count()} CPUs, {platform.processor() or platform.machine()}"
+
+
 def print_table(rows: list[dict]) -> None:
+    print(device())
     print(f"{'shape':<16} {'variant':<24} {'ms':>9} {'symbols/s':>11} {'to LSTM':>8}  required")
     for row in rows:
         required = ", ".join(
