@@ -3,6 +3,7 @@
 python benchmarks/serving.py                          # requests a second, p50 and p99
 python benchmarks/serving.py --model=soft_stack       # of another model
 python benchmarks/serving.py --swap_requests=100000   # versions swapped under load: none may fail
+python benchmarks/serving.py --large_symbols=64000    # small requests beside large ones
 
 Both servers and the client run on this machine and speak over loopback with the same messages. The
 do-nothing servers answer every request with one ready-made response; they come in grpcio's two
@@ -49,6 +50,12 @@ flags.DEFINE_integer("length", 50, "Symbols in a request's one sequence.")
 flags.DEFINE_integer("requests", 5000, "Requests in a round.")
 flags.DEFINE_integer("rounds", 5, "Rounds against each server.")
 flags.DEFINE_integer("swap_requests", 0, "Instead: this many requests while versions are swapped.")
+flags.DEFINE_integer(
+    "large_symbols",
+    0,
+    "Instead: small requests, one after the other, alone and beside a client that asks about 32 "
+    "sequences of so many symbols together, and again when it has the answer.",
+)
 flags.DEFINE_integer("swap_every", 10_000, "A new version after this many requests.")
 
 # Server.
@@ -143,11 +150,12 @@ def make_model(seed: int) -> SmallRNN | StackModel:
     return StackModel(seed, rounding=FLAGS.model == "rounded_stack")
 
 
-def request_for(sequence: np.ndarray) -> predict_pb2.PredictRequest:
+def request_for(*sequences: np.ndarray) -> predict_pb2.PredictRequest:
     request = predict_pb2.PredictRequest()
     request.model_spec.name = MODEL
-    request.inputs["tokens"].CopyFrom(tf.make_tensor_proto(sequence[None], tf.int32))
-    request.inputs["lengths"].CopyFrom(tf.make_tensor_proto([len(sequence)], tf.int32))
+    request.inputs["tokens"].CopyFrom(tf.make_tensor_proto(np.stack(sequences), tf.int32))
+    lengths = [len(sequence) for sequence in sequences]
+    request.inputs["lengths"].CopyFrom(tf.make_tensor_proto(lengths, tf.int32))
     return request
 
 
@@ -235,7 +243,9 @@ class Load:
     """
 
     def __init__(self, port: int, requests, check=lambda index, response: None):
-        self._channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}")
+        # Each has a connection of its own, as clients have.
+        options = [("grpc.use_local_subchannel_pool", 1)]
+        self._channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}", options)
         self._call = self._channel.unary_unary(
             METHOD,
             predict_pb2.PredictRequest.SerializeToString,
@@ -249,7 +259,9 @@ class Load:
         """Waits for the server, however long it takes to load."""
         return await self._call(self._requests[0], wait_for_ready=True, timeout=120)
 
-    async def run(self, count: int, at_request=lambda number: None) -> tuple[float, list[float]]:
+    async def run(
+        self, count: int, at_request=lambda number: None, concurrency: int | None = None
+    ) -> tuple[float, list[float]]:
         """Sends `count` requests; returns requests a second and each one's seconds."""
         numbers = iter(range(count))
         seconds = []
@@ -268,7 +280,7 @@ class Load:
                     self._check(index, response)
 
         started = time.perf_counter()
-        await asyncio.gather(*(worker() for _ in range(FLAGS.concurrency)))
+        await asyncio.gather(*(worker() for _ in range(concurrency or FLAGS.concurrency)))
         return count / (time.perf_counter() - started), seconds
 
 
@@ -312,6 +324,38 @@ async def compare(base_path: str) -> None:
         )
     ratio = medians["embedded server"] / max(medians[name] for name in idle_servers)
     print(f"ratio of requests a second: {ratio:.3f} (at least 0.5 is the goal)")
+
+
+async def beside_large(base_path: str) -> None:
+    """Asks small questions, one after the other, alone and beside large ones, in turn."""
+    random = np.random.default_rng(0)
+    small = [request_for(random.integers(0, FLAGS.symbols, 20, np.int32)) for _ in range(64)]
+    length = FLAGS.large_symbols // 32
+    large = request_for(*random.integers(0, FLAGS.symbols, (32, length), np.int32))
+    large.output_filter.append("next_token")
+    [port] = free_ports(1)
+    with running(*server_command(base_path, port)):
+        load, heavy = Load(port, small), Load(port, [large])
+        await load.first_response()
+        await heavy.first_response()
+        ratios = []
+        for _ in range(FLAGS.rounds):
+            quantiles = []
+            for is_beside in (False, True):
+                asking = asyncio.create_task(heavy.run(10**9 if is_beside else 1, concurrency=1))
+                if not is_beside:
+                    await asking
+                _, seconds = await load.run(FLAGS.requests, concurrency=1)
+                asking.cancel()
+                quantiles.append(np.quantile(seconds, [0.5, 0.99]) * 1e3)
+            alone, beside = quantiles
+            ratios.append(beside[1] / alone[1])
+            print(
+                f"p50 {alone[0]:.1f} ms, p99 {alone[1]:.1f} ms alone; p50 {beside[0]:.1f} ms, "
+                f"p99 {beside[1]:.1f} ms beside 32 sequences of {length} symbols"
+            )
+    print(f"ratio of p99: {statistics.median(ratios):.2f} (at most 3 is the goal)")
+    print(f"failed: {len(load.failures)} {load.failures[:3]}")
 
 
 async def swap(folder: pathlib.Path) -> None:
@@ -374,7 +418,7 @@ def main(argv: list[str]) -> None:
         if not base_path:
             base_path = f"{folder}/{MODEL}"
             make_model(seed=0).export(pathlib.Path(base_path), version=1)
-        asyncio.run(compare(base_path))
+        asyncio.run(beside_large(base_path) if FLAGS.large_symbols else compare(base_path))
 
 
 if __name__ == "__main__":
