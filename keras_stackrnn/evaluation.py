@@ -9,10 +9,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_stackrnn.kernels.pointer_scan import CHUNK
-from keras_stackrnn.models import SequenceModel
+from keras_stackrnn.models import THRESHOLD, SequenceModel
 from keras_stackrnn.tasks import Rows, Task
 from keras_stackrnn.tasks.rows import stacked
-from keras_stackrnn.tasks.task import THRESHOLD
 
 # Symbols that are read in one call: enough to keep the cores busy, few enough for any memory.
 _SYMBOLS_A_CALL = 2**17

@@ -13,6 +13,8 @@ from keras_stackrnn.layers.srcn_cell import SRCNCell
 # What can be built without a memory.
 BASELINES = ("rnn", "lstm", "srcn")
 MOST_LAYERS = 1000
+# A symbol that gets more than this probability is one that a model takes for possible.
+THRESHOLD = 0.005
 
 
 def kinds() -> tuple[str, ...]:

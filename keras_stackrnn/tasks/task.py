@@ -15,9 +15,6 @@ from keras_stackrnn.tasks.draws import draw_key, scale
 from keras_stackrnn.tasks.rows import Rows
 from keras_stackrnn.tasks.symbols import Symbols
 
-# A symbol that gets more than this probability is one that a model takes for possible.
-THRESHOLD = 0.005
-
 
 class Lesson(NamedTuple):
     """Sequences of sizes up to `largest` and with the task's limit, if it has one."""

@@ -19,7 +19,7 @@ from keras_stackrnn.kernels.lanes import steps_first
 from keras_stackrnn.kernels.replica_groups import replica_groups
 from keras_stackrnn.kernels.scan import Scan, Steps, scan
 from keras_stackrnn.memories.soft import EMPTY
-from keras_stackrnn.tasks.task import THRESHOLD
+from keras_stackrnn.models import THRESHOLD
 from keras_stackrnn.training.architecture import Architecture
 from keras_stackrnn.training.centring import uncentred
 from keras_stackrnn.training.optimizers import OPTIMIZERS, clipped
