@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_stackrnn.serving import config, status
-from keras_stackrnn.serving.predict import Plan
+from keras_stackrnn.serving.inference import Plan
 from keras_stackrnn.serving.saved_model import SavedModel
 
 Outputs = dict[str, np.ndarray]

@@ -10,7 +10,7 @@ import time
 import numpy as np
 from tensorflow_serving.apis import model_pb2
 
-from keras_stackrnn.serving import predict, status, tensors
+from keras_stackrnn.serving import inference, status, tensors
 from keras_stackrnn.serving.answers import ended
 from keras_stackrnn.serving.batching import DirectRunner
 from keras_stackrnn.serving.generation_messages import GenerateRequest, GenerateResponse
@@ -90,13 +90,13 @@ class Continuation:
         return response
 
     async def _initial_state(self, deadline) -> dict[str, np.ndarray]:
-        signature = self._signatures[predict.INITIAL_STATE]
+        signature = self._signatures[inference.INITIAL_STATE]
         infos = signature.definition.inputs
         feeds = {
             signature.inputs[name]: tensors.option_of(info, 1, rows=1)
             for name, info in infos.items()
         }
-        plan = predict.Plan(feeds, signature.fetches)
+        plan = inference.Plan(feeds, signature.fetches)
         arrays = await ended(self._runner.submit(self._model, plan, deadline))
         return {name: arrays[tensor] for name, tensor in signature.outputs.items()}
 
@@ -109,7 +109,7 @@ class Continuation:
             **self._state,
             **{n: tensors.option_of(infos[n], value, rows=1) for n, value in options.items()},
         }
-        plan = predict.Plan(
+        plan = inference.Plan(
             {signature.inputs[name]: array for name, array in feeds.items()}, signature.fetches
         )
         arrays = await ended(self._runner.submit(self._model, plan, deadline))

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_stackrnn.serving.batching import BatchingOptions, BatchingRunner
-from keras_stackrnn.serving.predict import Plan
+from keras_stackrnn.serving.inference import Plan
 from keras_stackrnn.serving.saved_model import SavedModel
 
 # A model that reads symbol by symbol takes its time for each of a row's, and for all together.

@@ -14,7 +14,7 @@ from google.protobuf import descriptor_pool
 from tensorflow_serving.apis import get_model_status_pb2, model_pb2, predict_pb2
 
 from keras_stackrnn import __version__
-from keras_stackrnn.serving import open_inference_tensors, predict, proto_files, status, tensors
+from keras_stackrnn.serving import inference, open_inference_tensors, proto_files, status, tensors
 from keras_stackrnn.serving.service import Caller, Service
 from keras_stackrnn.serving.sessions import CONTINUE, END, START
 from keras_stackrnn.serving.stateful import SEQUENCE_CONTROL, SEQUENCE_ID
@@ -67,10 +67,10 @@ class OpenInference:
         spec = spec_of(request.name, request.version)
         response = MESSAGES["ModelMetadataResponse"](name=request.name, platform=PLATFORM)
         with self._service.models.lease(spec) as servable:
-            signature = servable.model.signatures.get(predict.DEFAULT_SIGNATURE)
+            signature = servable.model.signatures.get(inference.DEFAULT_SIGNATURE)
         if signature is None:
             raise status.not_found(
-                f'Model {request.name} has no signature "{predict.DEFAULT_SIGNATURE}", '
+                f'Model {request.name} has no signature "{inference.DEFAULT_SIGNATURE}", '
                 "which is the one that this protocol describes"
             )
         for infos, described in (

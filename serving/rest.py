@@ -20,7 +20,7 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
-from keras_stackrnn.serving import json_tensors, metrics, predict, status
+from keras_stackrnn.serving import inference, json_tensors, metrics, status
 from keras_stackrnn.serving.answers import Answer
 from keras_stackrnn.serving.rest_access import Access
 from keras_stackrnn.serving.rest_connections import Connections, HttpError, json_response
@@ -191,7 +191,7 @@ class RestServer:
         if self._service.stateful.concerns(spec, names):
             return self._service.stateful.infos(spec, names)
         with self._service.models.lease(spec) as servable:
-            name = spec.signature_name or predict.DEFAULT_SIGNATURE
+            name = spec.signature_name or inference.DEFAULT_SIGNATURE
             if name not in servable.model.signatures:
                 raise status.invalid_argument(
                     f'Serving signature name: "{name}" not found in signature def'

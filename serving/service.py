@@ -20,7 +20,7 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
-from keras_stackrnn.serving import predict, status
+from keras_stackrnn.serving import inference, status
 from keras_stackrnn.serving.answers import ended
 from keras_stackrnn.serving.batching import DirectRunner
 from keras_stackrnn.serving.generation import Continuation
@@ -95,31 +95,31 @@ class Service:
                 return await self.stateful.answer(request, caller.deadline)
 
         def plan(signatures, request):
-            return predict.plan_predict(signatures, request, self._max_tensor_bytes)
+            return inference.plan_predict(signatures, request, self._max_tensor_bytes)
 
         return await self._infer(
-            "Predict", request.model_spec, request, caller, plan, predict.predict_response
+            "Predict", request.model_spec, request, caller, plan, inference.predict_response
         )
 
     async def classify(
         self, request: classification_pb2.ClassificationRequest, caller: Caller
     ) -> classification_pb2.ClassificationResponse:
         _check_spec(request)
-        plan, respond = predict.plan_classify, predict.classify_response
+        plan, respond = inference.plan_classify, inference.classify_response
         return await self._infer("Classify", request.model_spec, request, caller, plan, respond)
 
     async def regress(
         self, request: regression_pb2.RegressionRequest, caller: Caller
     ) -> regression_pb2.RegressionResponse:
         _check_spec(request)
-        plan, respond = predict.plan_regress, predict.regress_response
+        plan, respond = inference.plan_regress, inference.regress_response
         return await self._infer("Regress", request.model_spec, request, caller, plan, respond)
 
     async def multi_inference(
         self, request: inference_pb2.MultiInferenceRequest, caller: Caller
     ) -> inference_pb2.MultiInferenceResponse:
         spec = request.tasks[0].model_spec if request.tasks else model_pb2.ModelSpec()
-        plan, respond = predict.plan_multi_inference, predict.multi_inference_response
+        plan, respond = inference.plan_multi_inference, inference.multi_inference_response
         return await self._infer("MultiInference", spec, request, caller, plan, respond)
 
     @contextlib.contextmanager

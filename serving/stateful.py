@@ -16,7 +16,7 @@ from tensorflow.core.framework import tensor_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow_serving.apis import model_pb2, predict_pb2
 
-from keras_stackrnn.serving import predict, sessions, status, tensors
+from keras_stackrnn.serving import inference, sessions, status, tensors
 from keras_stackrnn.serving.answers import ended
 from keras_stackrnn.serving.batching import DirectRunner
 from keras_stackrnn.serving.lanes import LanedRunner
@@ -66,7 +66,7 @@ class StatefulPredict:
         if SEQUENCE_ID not in names and SEQUENCE_CONTROL not in names:
             return False
         with contextlib.suppress(status.ServingError), self._models.lease(spec) as servable:
-            name = spec.signature_name or predict.DEFAULT_SIGNATURE
+            name = spec.signature_name or inference.DEFAULT_SIGNATURE
             signature = servable.model.signatures.get(name)
             return signature is None or signature.inputs.keys().isdisjoint(_CONTROLS)
         return True
@@ -136,12 +136,12 @@ class StatefulPredict:
                 outputs=_without(signature.outputs, () if request.output_filter else names),
             )
         }
-        planned = predict.plan_predict(shown, request, self._max_tensor_bytes)
+        planned = inference.plan_predict(shown, request, self._max_tensor_bytes)
         if not state and kept:
             rows = _rows(planned.feeds.values())
             state = await self._initial_state(servable.model, rows, deadline)
         feeds = {**planned.feeds, **{signature.inputs[name]: state[name] for name in kept}}
-        plan = predict.Plan(feeds, signature.fetches)
+        plan = inference.Plan(feeds, signature.fetches)
         arrays = await ended(self._runner.submit(servable.model, plan, deadline))
         after = {name: arrays[signature.outputs[name]] for name in names}
         for name in kept:
@@ -150,34 +150,34 @@ class StatefulPredict:
                     f"Expected {len(state[name])} rows as in the session's first request, "
                     f"got {len(after[name])}"
                 )
-        return predict.predict_response(shown, request, servable.version, arrays), after
+        return inference.predict_response(shown, request, servable.version, arrays), after
 
     async def _initial_state(self, model: SavedModel, rows: int, deadline) -> Arrays:
-        signature = model.signatures[predict.INITIAL_STATE]
+        signature = model.signatures[inference.INITIAL_STATE]
         feeds = {
             signature.inputs[name]: tensors.option_of(info, rows, rows)
             for name, info in signature.definition.inputs.items()
         }
-        run = self._runner.submit(model, predict.Plan(feeds, signature.fetches), deadline)
+        run = self._runner.submit(model, inference.Plan(feeds, signature.fetches), deadline)
         arrays = await ended(run)
         return {name: arrays[tensor] for name, tensor in signature.outputs.items()}
 
 
-def _state_names(signatures: predict.Signatures) -> frozenset[str]:
-    if predict.INITIAL_STATE not in signatures:
+def _state_names(signatures: inference.Signatures) -> frozenset[str]:
+    if inference.INITIAL_STATE not in signatures:
         raise status.failed_precondition(
-            f'A session needs a model with the signature "{predict.INITIAL_STATE}"; this one has '
+            f'A session needs a model with the signature "{inference.INITIAL_STATE}"; this one has '
             f"{', '.join(sorted(signatures))}"
         )
-    return frozenset(signatures[predict.INITIAL_STATE].outputs)
+    return frozenset(signatures[inference.INITIAL_STATE].outputs)
 
 
-def _reading_signature(signatures: predict.Signatures, spec: model_pb2.ModelSpec) -> str:
+def _reading_signature(signatures: inference.Signatures, spec: model_pb2.ModelSpec) -> str:
     """The name of the signature that reads on from a state, `step` unless `spec` says another."""
     names = _state_names(signatures)
     asked = spec.signature_name
     # Clients of OpenVINO's server cannot name one.
-    for name in [asked] if asked else [predict.DEFAULT_SIGNATURE, STEP]:
+    for name in [asked] if asked else [inference.DEFAULT_SIGNATURE, STEP]:
         signature = signatures.get(name)
         if signature and names <= signature.inputs.keys() and names <= signature.outputs.keys():
             return name

@@ -5,7 +5,7 @@ import pathlib
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
-from keras_stackrnn.serving import predict, status
+from keras_stackrnn.serving import inference, status
 from keras_stackrnn.serving.batching import run_plan
 from keras_stackrnn.serving.saved_model import SavedModel
 
@@ -44,13 +44,13 @@ def warm_up(model: SavedModel, max_bytes: int) -> int:
 def _answer(model: SavedModel, log: prediction_log_pb2.PredictionLog, max_bytes: int) -> None:
     kind = log.WhichOneof("log_type")
     if kind == "predict_log":
-        plan = predict.plan_predict(model.signatures, log.predict_log.request, max_bytes)
+        plan = inference.plan_predict(model.signatures, log.predict_log.request, max_bytes)
     elif kind == "classify_log":
-        plan = predict.plan_classify(model.signatures, log.classify_log.request)
+        plan = inference.plan_classify(model.signatures, log.classify_log.request)
     elif kind == "regress_log":
-        plan = predict.plan_regress(model.signatures, log.regress_log.request)
+        plan = inference.plan_regress(model.signatures, log.regress_log.request)
     elif kind == "multi_inference_log":
-        plan = predict.plan_multi_inference(model.signatures, log.multi_inference_log.request)
+        plan = inference.plan_multi_inference(model.signatures, log.multi_inference_log.request)
     else:
         raise status.invalid_argument(f"Unsupported log_type for warmup: {kind}")
     run_plan(model, plan, deadline=None)

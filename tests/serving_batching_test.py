@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from keras_stackrnn.serving import batching, config, lanes, status
 from keras_stackrnn.serving.batching import BatchingOptions, BatchingRunner, DirectRunner
-from keras_stackrnn.serving.predict import Plan
+from keras_stackrnn.serving.inference import Plan
 from keras_stackrnn.serving.saved_model import SavedModel
 
 

@@ -21,7 +21,7 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
-from keras_stackrnn.serving import config, predict, status, tensors
+from keras_stackrnn.serving import config, inference, status, tensors
 from keras_stackrnn.serving.saved_model import Signature
 
 Code = grpc.StatusCode
@@ -190,16 +190,16 @@ def test_predictions_equal_those_of_the_keras_model(tmp_path):
 
 
 def test_inputs_with_a_default_may_be_left_out():
-    definition = meta_graph_pb2.SignatureDef(method_name=predict.PREDICT_METHOD)
+    definition = meta_graph_pb2.SignatureDef(method_name=inference.PREDICT_METHOD)
     definition.inputs["x"].name = "x:0"
     definition.inputs["y"].name = "y:0"
     definition.outputs["z"].name = "z:0"
     definition.defaults["y"].CopyFrom(tf.make_tensor_proto(5.0))
     signatures = {"serving_default": Signature.from_proto(definition)}
-    plan = predict.plan_predict(signatures, fixtures.predict_request(x=1.0), MAX_BYTES)
+    plan = inference.plan_predict(signatures, fixtures.predict_request(x=1.0), MAX_BYTES)
     assert {name: float(array) for name, array in plan.feeds.items()} == {"x:0": 1.0, "y:0": 5.0}
     with pytest.raises(status.ServingError, match="Inputs contains invalid name"):
-        predict.plan_predict(signatures, fixtures.predict_request(x=1.0, w=2.0), MAX_BYTES)
+        inference.plan_predict(signatures, fixtures.predict_request(x=1.0, w=2.0), MAX_BYTES)
 
 
 def test_predict_by_label(server):

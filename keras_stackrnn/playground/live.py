@@ -14,7 +14,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 
 from keras_stackrnn.models import SequenceModel
 from keras_stackrnn.serving import status
-from keras_stackrnn.serving.predict import PREDICT_METHOD
+from keras_stackrnn.serving.inference import PREDICT_METHOD
 from keras_stackrnn.serving.saved_model import Signature
 from keras_stackrnn.trace.reading import sentence_of
 
