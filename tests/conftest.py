@@ -44,6 +44,14 @@ def fresh_keras():
     keras.utils.clear_session(free_memory=False)
 
 
+@pytest.fixture(autouse=True)
+def kinds_of_this_test(monkeypatch):
+    """A kind of memory that a test registers is known to no other test."""
+    from keras_stackrnn.memories import registry
+
+    monkeypatch.setattr(registry, "_KINDS", dict(registry._KINDS))
+
+
 @pytest.fixture(scope="module")
 def one_block_of_steps():
     """The kernels take all steps in one block: XLA needs seconds for each, whatever is tested."""

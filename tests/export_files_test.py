@@ -151,15 +151,20 @@ def test_saved_model_cli_runs_every_signature(exports, tmp_path):
     text = {"text": np.array([b"abb", b"."])}
     options = {"max_symbols": np.int32(5), "temperature": np.float32(1), "seed": np.int64(7)}
     state = exported.in_session("initial_state", batch_size=np.int32(2))
+    forced = {"forced": np.full((2, 3, exported.model.memories), -1, np.int32)}
+    two = {"batch_size": np.int32(2)}
     requests = {
         "serving_default": tokens,
         "predict_text": text,
         "score": tokens,
         "step": {**tokens, **state},
-        "initial_state": {"batch_size": np.int32(2)},
+        "initial_state": two,
+        "describe": two,
         "generate": {**text, **options},
         "generate_on": {**text, **options, "position": np.int64(3), **state},
         "trace": text,
+        "trace_on": {**tokens, **forced, **state},
+        "force": {**tokens, **forced},
     }
     assert requests.keys() == exported.session.signatures.keys() - {"__saved_model_init_op"}
     commands = []
