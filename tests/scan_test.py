@@ -127,6 +127,21 @@ def test_a_population_compiled_is_the_same_over_several_blocks(kind, memory, mon
 
 @each_kind
 @each_way_with_the_memory
+def test_one_block_gives_the_numbers_that_several_give(kind, memory, monkeypatch):
+    monkeypatch.setattr(scan, "SHORTEST_BLOCK", 2)
+    tensors = population(kind)
+
+    several, gradients = run(scan.Scan(layout_of(kind), SIGMOID, **memory), tensors)
+    one = scan.Scan(layout_of(kind), SIGMOID, in_one_block=True, **memory)
+    in_one, gradients_in_one = run(one, tensors)
+
+    for name in ("hiddens", "controls"):
+        np.testing.assert_array_equal(several[name], in_one[name])
+    assert_close(gradients, gradients_in_one)
+
+
+@each_kind
+@each_way_with_the_memory
 def test_rows_kept_or_worked_out_again_give_the_same_gradients(kind, memory, monkeypatch):
     monkeypatch.setattr(scan, "SHORTEST_BLOCK", 2)
     (kept, kept_gradients), (again, gradients_again) = (
@@ -213,7 +228,7 @@ def test_memories_known_to_start_empty_change_nothing_but_their_own_gradient(
 
 def test_rows_worked_on_are_those_that_are_filled_and_can_still_be_read():
     def rows(starts_empty):
-        blocks = scan._blocks(layout_of(STACK), 50, 200, starts_empty)
+        blocks = scan._blocks(layout_of(STACK), 50, 200, starts_empty, most=5)
         return [block.rows for block in blocks]
 
     assert rows(starts_empty=False) == [51, 41, 31, 21, 11]

@@ -57,6 +57,8 @@ class Scan:
             otherwise works them out again: faster, for memory.
         starts_empty: Whether the memories are known to be empty before the first step. Unless
             `differentiate_memory`, fewer rows are worked on then, and the memories get no gradient.
+        in_one_block: Whether all steps are one block: what comes out is the same, compiled sooner,
+            which is worth it where few symbols are read.
     """
 
     layout: MemoryLayout
@@ -66,6 +68,7 @@ class Scan:
     differentiate_memory: bool = False
     keep_rows: bool = True
     starts_empty: bool = False
+    in_one_block: bool = False
 
     def __post_init__(self):
         if self.differentiate_memory and not self.last_memory:
@@ -212,7 +215,8 @@ class _Pass:
         if self.options.differentiate_memory or tf.is_tensor(steps) or tf.is_tensor(rows):
             blocks = [_Block(0, steps, 0, rows, head)]
             return blocks, blocks
-        blocks = _blocks(self.layout, steps, rows, self.options.starts_empty)
+        most = 1 if self.options.in_one_block else BLOCKS
+        blocks = _blocks(self.layout, steps, rows, self.options.starts_empty, most)
         if not self.options.last_memory:
             return blocks, blocks
         return [_Block(block.begin, block.steps, 0, rows, head) for block in blocks], blocks
@@ -552,8 +556,8 @@ class _Block:
         return self.stop - self.start
 
 
-def _blocks(layout, steps: int, rows: int, starts_empty: bool) -> list[_Block]:
-    length = max(-(-steps // BLOCKS), SHORTEST_BLOCK)
+def _blocks(layout, steps: int, rows: int, starts_empty: bool, most: int) -> list[_Block]:
+    length = max(-(-steps // most), SHORTEST_BLOCK)
     # The deepest row that is read is so many moves from the head.
     deepest = layout.read_depth - 1
     blocks = []

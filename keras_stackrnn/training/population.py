@@ -24,6 +24,9 @@ from keras_stackrnn.training.architecture import Architecture
 from keras_stackrnn.training.centring import uncentred
 from keras_stackrnn.training.optimizers import OPTIMIZERS, clipped
 
+# A program that reads no more symbols than these takes seconds to compile and none to run.
+_FEW_SYMBOLS = 2**13
+
 
 class PopulationScores(NamedTuple):
     """What a validation finds of every replica, `[R]` each.
@@ -208,12 +211,19 @@ class Trainer:
         `valid`, `[rows, T, V]`, where several symbols may come. `long` sequences take no more
         memory than they need for that."""
         replicas = weights["kernel"].shape[0]
+        is_short = tokens.shape[0] * tokens.shape[1] <= _FEW_SYMBOLS
         nothing = empty(self.architecture, replicas, tokens.shape[0])
         tokens, targets, deterministic = (
             tf.tile(array[None], [replicas, 1, 1]) for array in (tokens, targets, deterministic)
         )
         predicted, *_ = forward(
-            self.architecture, weights, *nothing, tokens, rounding=rounding, keep_rows=not long
+            self.architecture,
+            weights,
+            *nothing,
+            tokens,
+            rounding=rounding,
+            keep_rows=not long,
+            in_one_block=is_short,
         )
         if valid is not None:
             valid = tf.tile(valid[None], [replicas, 1, 1, 1])
