@@ -171,29 +171,31 @@ class _Pass:
     def run(self, *tensors):
         inputs = dict(zip(self.names, tensors, strict=True))
         self.marks = self.spread_marks(inputs)
-        blocks, backward_blocks = self.blocks(inputs)
-        before = blocks[0]
+        blocks = self.blocks(inputs)
+        before, _ = blocks[0]
         memory = inputs["memory"][:, before.start : before.stop]
         states = {name: inputs[name] for name in self.controller.states}
         # In a list that is empty if nobody asks: loops that carry a constant may fail to compile.
         lost = [self.none_lost(memory)] if self.options.last_memory else []
         arrays = self.arrays(inputs, [*self.controller.records, "hiddens", "controls"])
         arrays[self.in_place] = arrays[self.in_place].unstack(inputs["projected"])
-        first_rows, all_rows = [], []
-        for block, backward_block in zip(blocks, backward_blocks, strict=True):
+        kept = []
+        for block, within in blocks:
             memory, before = _fit(memory, before, block, EMPTY), block
-            first_rows.append(_fit(memory, block, backward_block, EMPTY))
+            first_rows, widest = memory, _widest(within)
             states, memory, lost, arrays, rows = self.forward(
-                block, backward_block, inputs, states, memory, lost, arrays
+                block, widest, inputs, states, memory, lost, arrays
             )
-            all_rows.append(rows)
+            if rows is None:
+                kept += [(each, _fit(first_rows, block, each, EMPTY), None) for each in within]
+            else:
+                kept += [(each, None, _part(rows, widest, each)) for each in within]
         record = {name: array.stack() for name, array in arrays.items()}
 
         def gradients(d_hiddens, _, *others):
-            kept = zip(backward_blocks, first_rows, all_rows, strict=True)
             *d_states, d_memory = others[: len(self.states_beside_hidden) + 1]
             d_states = dict(zip(self.states_beside_hidden, d_states, strict=True))
-            return self.backward(inputs, record, list(kept), d_hiddens, d_states, d_memory)
+            return self.backward(inputs, record, kept, d_hiddens, d_states, d_memory)
 
         lost = [tf.reduce_sum(elements, axis=[1, 2]) for elements in lost]
         others = [states[name] for name in self.states_beside_hidden]
@@ -209,24 +211,30 @@ class _Pass:
         return {name: tf.TensorArray(dtype, steps, clear_after_read=False) for name in names}
 
     def blocks(self, inputs):
-        """The steps in blocks, as the forward pass works on them and as the backward pass does."""
+        """The steps in blocks, as the forward pass works on them; each with those that the backward
+        pass makes of it."""
         steps, rows = dimensions(inputs["projected"])[0], row_count(inputs["memory"])
         head = self.layout.head(rows)
         if self.options.differentiate_memory or tf.is_tensor(steps) or tf.is_tensor(rows):
-            blocks = [_Block(0, steps, 0, rows, head)]
-            return blocks, blocks
+            whole = _Block(0, steps, 0, rows, head)
+            return [(whole, [whole])]
         most = 1 if self.options.in_one_block else BLOCKS
         blocks = _blocks(self.layout, steps, rows, self.options.starts_empty, most)
         if not self.options.last_memory:
-            return blocks, blocks
-        return [_Block(block.begin, block.steps, 0, rows, head) for block in blocks], blocks
+            return [(block, [block]) for block in blocks]
+        if self.options.keep_rows:
+            # All steps work on all rows, and one loop is compiled sooner than several.
+            return [(_Block(0, steps, 0, rows, head), blocks)]
+        return [(_Block(block.begin, block.steps, 0, rows, head), [block]) for block in blocks]
 
-    def forward(self, block, backward_block, inputs, states, memory, lost, arrays):
+    def forward(self, block, wanted, inputs, states, memory, lost, arrays):
+        """Takes the steps of a block; of `wanted` are the rows that are kept, if any are."""
+
         def step(t, told, states, memory, lost, arrays, rows):
             if "resets" in told:
                 states, memory = self.begun_anew(told["resets"], states, memory)
             if self.options.keep_rows:
-                kept = _fit(memory, block, backward_block, EMPTY)
+                kept = _fit(memory, block, wanted, EMPTY)
                 rows = rows.write(t - block.begin, kept)
             projected = arrays[self.in_place].read(t)
             after, controls, record = self.control(projected, told, inputs, states, memory, block)
@@ -341,10 +349,12 @@ class _Pass:
         return rows.stack()
 
     def backward(self, inputs, record, kept, d_hiddens, d_states, d_memory):
-        """The gradients of all inputs; `kept` are the blocks, each with its first and all rows."""
+        """The gradients of all inputs; `kept` are the blocks, each with the rows before its first
+        step or, if they were kept, before all steps."""
         if not self.options.differentiate_memory:
             # No steps are left to bring any row to the head.
-            d_memory = tf.zeros_like(kept[-1][1])
+            _, first_rows, rows = kept[-1]
+            d_memory = tf.zeros_like(first_rows if rows is None else rows[0])
         d_state = {**d_states, "memory": d_memory}
         if self.hidden_goes_on(inputs):
             d_state["hidden"] = tf.zeros_like(inputs["hidden"])
@@ -571,6 +581,23 @@ def _blocks(layout, steps: int, rows: int, starts_empty: bool, most: int) -> lis
         start, stop = layout.within_reach(rows, reach)
         blocks.append(_Block(begin, end - begin, start, stop, layout.head(rows) - start))
     return blocks
+
+
+def _widest(blocks: list[_Block]) -> _Block:
+    """A block of all the steps of some, with all of their rows."""
+    if len(blocks) == 1:
+        return blocks[0]
+    steps = sum(block.steps for block in blocks)
+    start, stop = min(block.start for block in blocks), max(block.stop for block in blocks)
+    return _Block(blocks[0].begin, steps, start, stop, blocks[0].head + blocks[0].start - start)
+
+
+def _part(rows, of, block):
+    """The rows of a block, of those of all steps of the block `of`."""
+    if block is of:
+        return rows
+    steps = slice(block.begin - of.begin, block.end - of.begin)
+    return rows[steps, :, block.start - of.start : block.stop - of.start]
 
 
 def _fit(rows, now, then, fill):
