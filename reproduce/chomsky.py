@@ -20,6 +20,7 @@ from absl import app, flags, logging
 
 from keras_stackrnn.training import TrainingConfig, run_folder
 from keras_stackrnn.training.files import write_aside
+from keras_stackrnn.training.sweep import places
 from keras_stackrnn.training.sweep.script import measure
 
 SUITE = "chomsky"
@@ -74,12 +75,7 @@ def define_flags(values: flags.FlagValues) -> None:
     flags.DEFINE_list("seeds", seeds, "Seeds.", flag_values=values)
     flags.DEFINE_string("runs", "runs/chomsky", "Folder for the runs.", flag_values=values)
     flags.DEFINE_string("results", "results", "Folder for the table.", flag_values=values)
-    flags.DEFINE_integer(
-        "processes",
-        None,
-        "Runs at a time; as many as there are cores if not given.",
-        flag_values=values,
-    )
+    places.define_flags(values)
 
 
 def config_of(task: str, seed: int, runs: Path) -> TrainingConfig:
@@ -234,7 +230,7 @@ def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> None:
         lambda: [config_of(*each, runs) for each in to_run],
         "python reproduce/chomsky.py",
         lambda _: write_results(runs, results),
-        values.processes,
+        **places.given(values),
     )
 
 

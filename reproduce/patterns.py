@@ -22,6 +22,7 @@ from keras_stackrnn.models import has_memory
 from keras_stackrnn.trace import figures
 from keras_stackrnn.training import TrainingConfig, run_folder
 from keras_stackrnn.training.files import write_aside
+from keras_stackrnn.training.sweep import places
 from keras_stackrnn.training.sweep.script import measure
 
 TASKS = ("anbn", "anbncn", "anbncndn", "anb2n", "anbmcnm", "memorize", "binary_addition")
@@ -50,9 +51,7 @@ def define_flags(values: flags.FlagValues) -> None:
     flags.DEFINE_list("models", list(MODELS), "Models to learn them.", **options)
     flags.DEFINE_list("seeds", seeds, "Seeds; the baselines have the first alone.", **options)
     flags.DEFINE_string("runs", "runs/patterns", "Folder for the runs.", **options)
-    flags.DEFINE_integer(
-        "processes", None, "Runs at a time; as many as there are cores if not given.", **options
-    )
+    places.define_flags(values)
     flags.DEFINE_string("results", "results", "Folder for the table.", **options)
 
 
@@ -196,7 +195,7 @@ def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> None:
         lambda: [config_of(*each, runs) for each in to_run],
         "python reproduce/patterns.py",
         lambda _: write_results(runs, results),
-        values.processes,
+        **places.given(values),
     )
 
 

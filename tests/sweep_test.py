@@ -86,7 +86,7 @@ def test_two_runs_in_one_folder_are_a_sentence(tmp_path):
 
 def test_no_processes_are_a_sentence():
     with pytest.raises(ValueError, match="1 or more processes, got 0"):
-        Sweep([], "again", processes=0)
+        Sweep([], "again", processes=0).run()
 
 
 def configs(*arguments):

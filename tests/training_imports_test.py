@@ -11,7 +11,7 @@ from training_case import REPOSITORY
 
 WITHOUT = """
 import sys
-for name in ("matplotlib", "tensorflow_datasets"):
+for name in ("matplotlib", "ray", "tensorflow_datasets"):
     sys.modules[name] = None  # importing it is an ImportError
 """
 

@@ -7,8 +7,9 @@ import sys
 import threading
 from pathlib import Path
 
-from keras_stackrnn.training import InterruptedRunError, RunError, run_folder, train
+from keras_stackrnn.training import InterruptedRunError, RunError, run_folder
 from keras_stackrnn.training.configs import config_class
+from keras_stackrnn.training.run import search, train
 from keras_stackrnn.training.trainer_process import LOST
 from keras_stackrnn.training.workers import place
 from keras_stackrnn.training.workers.group import WorkerLostError
@@ -16,14 +17,15 @@ from keras_stackrnn.training.workers.group import WorkerLostError
 
 def main() -> None:
     """Goes on with a run, or begins it, as long as standard input is open."""
-    values, log = json.loads(sys.stdin.readline())
+    values, log, only_search = json.loads(sys.stdin.readline())
     config = config_class(values["task"]).from_json(values)
     is_first = place.of_environment().index == 0
     if is_first:
         threading.Thread(target=_end_with_stdin, daemon=True).start()
     try:
         is_begun = (Path(config.output_dir) / run_folder.CONFIG).exists()
-        train(config, resume=is_begun or not is_first, log=log)
+        carry_out = search if only_search else train
+        carry_out(config, resume=is_begun or not is_first, log=log)
     except InterruptedRunError as interruption:
         sys.exit(128 + interruption.signal_number)
     except WorkerLostError:

@@ -103,6 +103,10 @@ class BaselineSearch:
             rounded_accuracy=math.nan,
         )
 
+    def rank(self) -> tuple:
+        """How well the best restart so far does on validation: higher is better."""
+        return self._best().rank()
+
     def best_model(self, rounding: bool = False) -> NextSymbolModel:
         """The best restart so far."""
         best = self._model.twin(rounding=rounding)

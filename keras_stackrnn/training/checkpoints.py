@@ -46,17 +46,24 @@ class Checkpoints:
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Saves a checkpoint, then removes all but the last two."""
+        self.save_bytes(to_bytes(checkpoint))
+
+    def save_bytes(self, content: bytes) -> None:
+        """The same with a checkpoint's `to_bytes`."""
         # Not the run's own: one that was taken away is not begun anew in the middle.
         self.folder.mkdir(exist_ok=True)
         paths = self._paths()
         # After those that are no files, too, so that no name is in the way.
         number = _number(paths[-1]) + 1 if paths else 0
-        content = to_bytes(checkpoint)
         path = self.folder / f"{number:08d}.checkpoint"
         write_aside(path, lambda aside: aside.write_bytes(content))
         for old in [*filter(Path.is_file, paths), path][:-_KEPT]:
             old.unlink()
         clear_partial(self.folder, [_PATTERN])
+
+    def newest(self) -> Path | None:
+        """The file of the last one."""
+        return max(self._paths(), key=_number, default=None)
 
     def load(self) -> Checkpoint:
         """The last checkpoint that is whole; damaged ones are passed over with a warning."""

@@ -44,9 +44,9 @@ HELP = {
         "manual_dir",
         "import",
     ),
-    "How long": ("restarts", "updates", "epochs", "minutes", "seed"),
+    "How long": ("restarts", "populations", "updates", "epochs", "minutes", "seed"),
     "How restarts differ": ("vary", "listening", "begin_with"),
-    "Where": ("output_dir", "resume", "overwrite", "log", "quiet"),
+    "Where": ("cluster", "output_dir", "resume", "overwrite", "log", "quiet"),
 }
 
 _DEFINE = {

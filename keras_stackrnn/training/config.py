@@ -9,6 +9,7 @@ from keras_stackrnn.tasks import files
 from keras_stackrnn.tasks.imports import import_tasks
 from keras_stackrnn.training import own_tasks, recipes
 from keras_stackrnn.training.architecture import Architecture
+from keras_stackrnn.training.cluster import address
 from keras_stackrnn.training.config_base import Config, value
 
 
@@ -28,8 +29,18 @@ class TrainingConfig(Config):
         **Config.LATER,
         **recipes.NOTHING_VARIES,
         "sequences_in_a_row": 0,
+        "populations": 1,
+        "cluster": None,
+        "mixed_nodes": False,
         **dict.fromkeys(own_tasks.VALUES),
     }
+    # Populations know nothing of one another.
+    FREE_ON_RESUME: ClassVar = (
+        *Config.FREE_ON_RESUME,
+        "populations",
+        "cluster",
+        "mixed_nodes",
+    )
     OF_TASK: ClassVar = own_tasks.VALUES
 
     # Tasks of one's own.
@@ -75,6 +86,12 @@ class TrainingConfig(Config):
         "Random restarts: trained at once, or one after the other with rnn or lstm.",
         flag="restarts",
         above=0,
+    )
+    populations: int = value("Populations of restarts; the first to solve the task wins.", above=0)
+    cluster: str | None = value("Ray for populations: local, auto, HOST:PORT, ray://HOST:PORT.")
+    mixed_nodes: bool = value(
+        "Whether nodes of a cluster may differ in versions, XLA_FLAGS and CPU features; the result "
+        "names them."
     )
     wanted: int = value("The search ends when so many restarts have solved the task.", above=0)
     updates: int = value("The search ends after so many updates.", above=0)
@@ -156,6 +173,8 @@ class TrainingConfig(Config):
     def __post_init__(self):
         import_tasks(self.imports)
         super().__post_init__()
+        if self.cluster is not None:
+            address.check(self.cluster)
         if self.updates_a_round % self.episode:
             raise ValueError(
                 "updates_a_round must be a multiple of the windows of an episode, "

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -12,7 +13,7 @@ import keras
 
 from keras_stackrnn.export import export
 from keras_stackrnn.models import NextSymbolModel
-from keras_stackrnn.training import run_folder
+from keras_stackrnn.training import populations, run_folder
 from keras_stackrnn.training.checkpoints import Checkpoint, Checkpoints
 from keras_stackrnn.training.checks import check_choice
 from keras_stackrnn.training.config import TrainingConfig
@@ -23,8 +24,11 @@ from keras_stackrnn.training.language_config import LanguageModelConfig
 from keras_stackrnn.training.language_task import LanguageTask, text_of
 from keras_stackrnn.training.logs import LOGS
 from keras_stackrnn.training.metrics import Metrics
+from keras_stackrnn.training.populations import Populations
+from keras_stackrnn.training.progress import Report
 from keras_stackrnn.training.run_task import RunTask
 from keras_stackrnn.training.search_task import SearchTask
+from keras_stackrnn.training.sweep.view import Notes, View
 from keras_stackrnn.training.workers import place
 from keras_stackrnn.training.workers.launcher import launch
 
@@ -78,35 +82,101 @@ def train(
     if here.index > 0:
         TASKS[type(config)](config, lambda words: None).follow()
         return None
-    folder = Path(config.output_dir)
     check_choice("log", log, LOGS)
-    progress = LOGS[log](config.minutes, output)
-    try:
-        if resume:
-            run_folder.check_same_run(config, folder)
+    folder, progress = Path(config.output_dir), LOGS[log](config.minutes, output)
+    with _faults_told(config):
         if config.CAN_SHARE and config.workers > 1 and here.count == 1:
-            if not resume:
+            if resume:
+                run_folder.check_same_run(config, folder)
+            else:
                 _begin_for_workers(config, folder, overwrite)
             launch(config, folder / run_folder.CHECKPOINTS, output, log, progress.say)
             return _result_in(folder, config)
-        with contextlib.ExitStack() as stack:
-            task = TASKS[type(config)](config, progress.say)
-            stack.callback(task.close)
-            if not resume:
-                folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(folder))
-            interrupts = stack.enter_context(Interrupts(config.resume_command()))
-            if not resume:
-                run_folder.begin(config, folder, overwrite)
-            progress.compile()
-            run = Run(config, folder, progress, interrupts, task)
+        with _under_way(config, progress, resume, overwrite) as (task, interrupts):
+            about = {}
+            if populations.are_asked_for(config):
+                view = View(output) if log == "text" else Notes(progress.say)
+                task, about = _search_populations(config, view, progress.say, interrupts)
+            else:
+                progress.compile()
+            run = Run(config, folder, progress, interrupts, task, about)
             run.search()
             return run.conclude()
+
+
+def search(
+    config: AnyConfig,
+    *,
+    resume: bool = False,
+    output: TextIO | None = None,
+    log: str = "text",
+) -> None:
+    """The search of a run and nothing else: what came of it is left in the run's folder.
+
+    Args:
+        config: A `TrainingConfig`.
+        resume: Whether to go on with the one in `config.output_dir`.
+        output: As of `train`.
+        log: As of `train`.
+    """
+    progress = LOGS[log](config.minutes, output or sys.stdout)
+    with (
+        _faults_told(config),
+        _under_way(config, progress, resume) as (task, interrupts),
+    ):
+        progress.compile()
+        run = Run(config, Path(config.output_dir), progress, interrupts, task)
+        run.search()
+        run.write_outcome()
+
+
+@contextlib.contextmanager
+def _faults_told(config: AnyConfig) -> Iterator[None]:
+    """A folder that cannot be written is one sentence."""
+    folder = Path(config.output_dir)
+    try:
+        yield
     except OSError as error:
         message = f"Cannot write {error.filename or folder}: {error.strerror}"
         if (folder / run_folder.CONFIG).exists():
             message += f"; when that is put right, go on with: {config.resume_command()}"
         raise RunError(message) from error
+
+
+@contextlib.contextmanager
+def _under_way(
+    config: AnyConfig, progress: Report, resume: bool, overwrite: bool = False
+) -> Iterator[tuple[RunTask, Interrupts]]:
+    """While it is entered, the run's folder is there, and this process' own."""
+    folder = Path(config.output_dir)
+    if resume:
+        run_folder.check_same_run(config, folder)
+    with contextlib.ExitStack() as stack:
+        task = TASKS[type(config)](config, progress.say)
+        stack.callback(task.close)
+        if not resume:
+            folder.mkdir(parents=True, exist_ok=True)
+        stack.enter_context(locked(folder))
+        interrupts = stack.enter_context(Interrupts(config.resume_command()))
+        if not resume:
+            run_folder.begin(config, folder, overwrite)
+        yield task, interrupts
+
+
+def _search_populations(
+    config: TrainingConfig, view: View | Notes, say: Callable[[str], None], interrupts: Interrupts
+) -> tuple[SearchTask, dict]:
+    """Has populations search, and the run go on from the end of the one that wins: the task as that
+    one has it, and what `evaluation.json` says of them."""
+    several = Populations(config, view)
+    if config.minutes is not None:
+        say("With a limit in minutes, what a population finds depends on how fast its core is.")
+    several.search(interrupts)
+    say(several.words())
+    several.hand_over(Path(config.output_dir))
+    winner = populations.of_number(config, several.winner)
+    winner = dataclasses.replace(winner, output_dir=config.output_dir)
+    return SearchTask(winner, say), several.about()
 
 
 def _begin_for_workers(config: LanguageModelConfig, folder: Path, overwrite: bool) -> None:
@@ -124,9 +194,10 @@ def _result_in(folder: Path, config: AnyConfig) -> Result:
 
 
 class Run:
-    """One run under way."""
+    """One run under way; `about` is what `evaluation.json` says besides."""
 
-    def __init__(self, config, folder, progress, interrupts, task):
+    def __init__(self, config, folder, progress, interrupts, task, about=None):
+        self._about = about or {}
         self._config = config
         self._folder = folder
         self._progress = progress
@@ -171,6 +242,19 @@ class Run:
         self._save()
         self._interrupts.check()
 
+    def write_outcome(self) -> None:
+        """Leaves what came of a search that is all that was asked for."""
+        status = self._search.status()
+        outcome = {
+            "solved": status.solved > 0,
+            # JSON knows no infinity.
+            "rank": [max(float(each), -sys.float_info.max) for each in self._search.rank()],
+            "updates": status.updates,
+            "seconds": self._seconds(),
+            "done": self._search.done,
+        }
+        run_folder.write_outcome(self._folder, outcome)
+
     def conclude(self) -> Result:
         """Saves the best model and evaluates it. Only from here on the test is read."""
         config, folder, task = self._config, self._folder, self._task
@@ -186,6 +270,7 @@ class Run:
             "symbols": self._search.status().symbols,
             "parameters": model.count_params(),
             **found,
+            **self._about,
         }
         run_folder.write_evaluation(folder, evaluation)
         task.draw(folder, model, evaluation)

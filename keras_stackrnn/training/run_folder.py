@@ -17,12 +17,26 @@ CONFIG, METRICS, EVENTS = "config.json", "metrics.csv", "events"
 MODEL, EVALUATION = "model.keras", "evaluation.json"
 PLOT, TRACE, CURVE = "accuracy.png", "trace.png", "perplexity.png"
 SERVING, CHECKPOINTS = "serving", "checkpoints"
+# Of a search alone: what came of it. Of a run of several populations: a folder for each.
+OUTCOME, POPULATIONS = "outcome.json", "populations"
 
 # What the bits of a run depend on; another version of these may compute others.
 _EXACT = ("patterns", "keras", "tensorflow", "numpy")
 
 # All but what is served: a new run becomes a new version of it.
-OF_A_RUN = (CONFIG, METRICS, EVENTS, MODEL, EVALUATION, PLOT, TRACE, CURVE, CHECKPOINTS)
+OF_A_RUN = (
+    CONFIG,
+    METRICS,
+    EVENTS,
+    MODEL,
+    EVALUATION,
+    PLOT,
+    TRACE,
+    CURVE,
+    CHECKPOINTS,
+    OUTCOME,
+    POPULATIONS,
+)
 
 
 def begin(config: AnyConfig, folder: Path, overwrite: bool) -> None:
@@ -127,6 +141,21 @@ def save_model(folder: Path, model: keras.Model) -> None:
 
 def write_evaluation(folder: Path, evaluation: dict) -> None:
     _write_json(folder / EVALUATION, evaluation)
+
+
+def write_outcome(folder: Path, outcome: dict) -> None:
+    _write_json(folder / OUTCOME, outcome)
+
+
+def read_outcome(config: AnyConfig) -> dict | None:
+    """What came of a search that was all that was asked for; `None` as long as it has not ended."""
+    path = Path(config.output_dir) / OUTCOME
+    if not path.exists():
+        return None
+    found = json.loads(path.read_text())
+    # With more minutes it goes on.
+    has_time_left = config.minutes is None or found["seconds"] < 60 * config.minutes
+    return None if has_time_left and not found["done"] else found
 
 
 def _write_json(path: Path, values: dict) -> None:

@@ -126,6 +126,10 @@ class Search:
             rounded_accuracy=best.rounded_accuracy,
         )
 
+    def rank(self) -> tuple:
+        """How well the best restart so far does on validation: higher is better."""
+        return self._best().rank()
+
     def best_model(self, rounding: bool = False) -> NextSymbolModel:
         """The best replica so far as a Keras model, its memory unbounded."""
         best = self._best()

@@ -26,6 +26,7 @@ class TrainerProcess:
         on_line: Is handed each line of it; `None`: it goes to standard output.
         environment: Variables that it has besides those of this process.
         core: The number of the one core that it may use; `None`: all.
+        only_search: Whether it ends with the search, before the test.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class TrainerProcess:
         on_line: Callable[[str], object] | None = None,
         environment: Mapping[str, str] | None = None,
         core: int | None = None,
+        only_search: bool = False,
     ):
         self._last_words = ""
         self._process = subprocess.Popen(
@@ -53,7 +55,7 @@ class TrainerProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.sched_setaffinity(self._process.pid, {core})
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps([config.to_json(), log]) + "\n")
+            self._process.stdin.write(json.dumps([config.to_json(), log, only_search]) + "\n")
             self._process.stdin.flush()
         self._relays = [threading.Thread(target=self._hand_on_errors, daemon=True)]
         if on_line is not None:

@@ -2,6 +2,7 @@
 
     python -m keras_stackrnn.training.sweep --tasks=anbn,memorize --models=stack,list --seeds=1-5
     python -m keras_stackrnn.training.sweep --tasks=anbn --seeds=1-10 --memories=2
+    python -m keras_stackrnn.training.sweep --tasks=anbn --seeds=1-100 --cluster=auto
 
 Flags of a training hold for all runs. The same command goes on where it was stopped: runs that are
 finished are not repeated. The table is in the folder (sweep.md, and sweep.json with the same).
@@ -14,16 +15,16 @@ from absl import flags, logging
 
 from keras_stackrnn.training import command
 from keras_stackrnn.training.configs import AnyConfig, config_class
-from keras_stackrnn.training.sweep import results
+from keras_stackrnn.training.sweep import places, results
 from keras_stackrnn.training.sweep.script import measure
 from keras_stackrnn.training.sweep.sweep import folder_of
 
 CALLED = "python -m keras_stackrnn.training.sweep"
 HELP = {
     "What to run": ("tasks", "models", "seeds"),
-    "How": ("processes", "output_dir"),
+    "How": ("processes", "cluster", "output_dir"),
 }
-_OF_EACH = ("task", "model", "seed", "output_dir")
+_OF_EACH = ("task", "model", "seed", "output_dir", "cluster", "mixed_nodes")
 
 
 def define_flags(values: flags.FlagValues) -> None:
@@ -32,9 +33,7 @@ def define_flags(values: flags.FlagValues) -> None:
     flags.DEFINE_list("models", ["stack"], "Models to learn them.", **options)
     flags.DEFINE_string("seeds", "1", "Seeds, as in 1-5,8.", **options)
     flags.DEFINE_string("output_dir", "runs/sweep", "Folder for the runs and the table.", **options)
-    flags.DEFINE_integer(
-        "processes", None, "Runs at a time; as many as there are cores if not given.", **options
-    )
+    places.define_flags(values)
     command.define_value_flags(values, without=_OF_EACH)
 
 
@@ -80,7 +79,7 @@ def main(arguments: list[str], values: flags.FlagValues = flags.FLAGS) -> None:
         lambda: configs_from_flags(values),
         CALLED,
         lambda jobs: results.write(jobs, folder),
-        values.processes,
+        **places.given(values),
     )
     print("\n".join(results.table_of(results.read(folder))))
     print(f"\nIn {folder}: {results.TABLE}, {results.DATA}, and a folder for each run.")

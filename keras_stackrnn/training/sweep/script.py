@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from keras_stackrnn.training.configs import AnyConfig
 from keras_stackrnn.training.files import RunError
@@ -15,7 +16,7 @@ def measure(
     configs: Callable[[], Iterable[AnyConfig]],
     called: str,
     write: Callable[[list[Job]], object],
-    processes: int | None = None,
+    **places: Any,
 ) -> None:
     """Runs what is left to run.
 
@@ -24,13 +25,13 @@ def measure(
         called: How the program is called, as in "python reproduce/patterns.py".
         write: Writes what the finished ones of these runs found; is called after each, and in the
             end, before the program ends with the sentences of those that failed.
-        processes: Runs at a time; `None`: one on each core.
+        **places: Where they run: what `places.places` takes.
     """
     try:
         sweep = Sweep(
             list(configs()),
             f"{called} {shlex.join(sys.argv[1:])}".strip(),
-            processes=processes,
+            **places,
             on_finished=lambda: write(sweep.jobs),
         )
         failed = sweep.run()
