@@ -126,9 +126,7 @@ class TrainingConfig(Config):
         "Factor for the noise at each update while the newest lesson goes well; else it shrinks.",
         least=1,
     )
-    begin_with: str | None = value(
-        "Folder of a run, or a .keras file, whose solution all restarts begin with."
-    )
+    begin_with: str | None = value("Folder of a run, or .keras file, that all restarts begin with.")
     cooling: float = value(
         "Share of a restart's life, at its end, in which the rate falls.", above=0, most=1
     )
