@@ -8,6 +8,7 @@ if not _startup.asks_for_overview():
     with _startup.only_errors():
         from keras_stackrnn import gallery, memories, trace
         from keras_stackrnn.layers import reset_state as _reset_state
+        from keras_stackrnn.layers.controller_cell import ControllerCell
         from keras_stackrnn.layers.editor_cell import EditorCell
         from keras_stackrnn.layers.editor_rnn import EditorRNN
         from keras_stackrnn.layers.list_cell import ListCell
@@ -33,6 +34,7 @@ except _metadata.PackageNotFoundError:  # a folder that was not installed
     __version__ = "unknown"
 
 __all__ = [
+    "ControllerCell",
     "EditorCell",
     "EditorRNN",
     "ListCell",

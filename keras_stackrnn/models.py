@@ -8,10 +8,17 @@ from keras import ops
 from keras_stackrnn import memories as known_memories
 from keras_stackrnn.layers import layer_of
 from keras_stackrnn.layers.arguments import require_positive_integer
+from keras_stackrnn.layers.controller_cell import ControllerCell
 from keras_stackrnn.layers.srcn_cell import SRCNCell
 
-# What can be built without a memory.
-BASELINES = ("rnn", "lstm", "srcn")
+# What can be built without a memory, and the controller that each of them is.
+CONTROLLERS_ALONE = {
+    "rnn": "simple",
+    "gru": "gru",
+    "lstm": "lstm",
+    "second_order": "second_order",
+}
+BASELINES = (*CONTROLLERS_ALONE, "srcn")
 MOST_LAYERS = 1000
 # A symbol that gets more than this probability is one that a model takes for possible.
 THRESHOLD = 0.005
@@ -34,8 +41,9 @@ class SequenceModel(keras.Model):
     a model that is loaded from a `.keras` file knows its symbols.
 
     Args:
-        kind: The name of a kind of memory, as in `"stack"`, whose layer is then used; or `"rnn"`,
-            `"lstm"` or `"srcn"`: Keras' own `SimpleRNN` or `LSTM`, or an `RNN` of `SRCNCell`.
+        kind: The name of a kind of memory, as in `"stack"`, whose layer is then used; or without a
+            memory `"rnn"`, `"gru"` or `"lstm"`, which are Keras' own `SimpleRNN`, `GRU` or `LSTM`,
+            `"second_order"`, that controller alone, or `"srcn"`, an `RNN` of `SRCNCell`.
         vocabulary: Sequence of distinct strings; a symbol's place is its token id.
         units: Positive integer, the number of hidden units of a layer.
         layers: Positive integer, the number of recurrent layers, at most 1,000.
@@ -48,7 +56,9 @@ class SequenceModel(keras.Model):
             only kinds with a memory can do without.
         use_bias: Boolean, whether the layers and the output have biases.
         element_size: Positive integer, how many numbers an element of a memory has.
-        controller: What decides about a memory: `"simple"`, `"gru"` or `"lstm"`.
+        controller: What decides about a memory: `"simple"`, `"gru"`, `"lstm"` or `"second_order"`.
+        writes_hidden: Boolean, whether the element written is the hidden units before the step;
+            only with the controller `"second_order"`.
         context_units: Number of slow context units of a layer; only for `"srcn"`.
         embedding_size: Size of a trained embedding of the symbols; `None`: one-hot.
         task: Name of what the model was trained on; optional.
@@ -78,6 +88,7 @@ class SequenceModel(keras.Model):
         context_units=40,
         element_size=1,
         controller="simple",
+        writes_hidden=False,
         **kwargs,
     ):
         if kind not in kinds():
@@ -118,6 +129,7 @@ class SequenceModel(keras.Model):
         self.context_units = context_units
         self.element_size = element_size
         self.controller = controller
+        self.writes_hidden = writes_hidden
 
         self.embedding = None
         if embedding_size is not None:
@@ -132,8 +144,13 @@ class SequenceModel(keras.Model):
         common = {"return_sequences": True, "use_bias": self.use_bias, "name": name}
         if self.kind == "rnn":
             return keras.layers.SimpleRNN(self.units, activation="sigmoid", **common)
+        if self.kind == "gru":
+            return keras.layers.GRU(self.units, **common)
         if self.kind == "lstm":
             return keras.layers.LSTM(self.units, **common)
+        if self.kind == "second_order":
+            cell = ControllerCell(self.units, self.kind, use_bias=self.use_bias, name="cell")
+            return keras.layers.RNN(cell, return_sequences=True, name=name)
         if self.kind == "srcn":
             cell = SRCNCell(self.units, self.context_units, use_bias=self.use_bias, name="cell")
             return keras.layers.RNN(cell, return_sequences=True, name=name)
@@ -147,6 +164,7 @@ class SequenceModel(keras.Model):
             use_recurrent_kernel=self.use_recurrent_kernel,
             element_size=self.element_size,
             controller=self.controller,
+            writes_hidden=self.writes_hidden,
             **common,
         )
 
@@ -232,6 +250,7 @@ class SequenceModel(keras.Model):
             "context_units": self.context_units,
             "element_size": self.element_size,
             "controller": self.controller,
+            "writes_hidden": self.writes_hidden,
         }
 
 

@@ -23,7 +23,9 @@ UNITS, CONTEXT = 4, 3
 READERS = {
     "rnn": {"recurrent_kernel": "bias"},
     "srcn": {"recurrent_kernel": "bias"},
+    "gru": {},
     "lstm": {},
+    "second_order": {},
 }
 WRITES = {"stack": "push", "list": "insert", "tape": "write", "editor": "write", "queue": "enqueue"}
 for _kind, _write in WRITES.items():
@@ -54,7 +56,7 @@ def model_of(kind):
 
 def readers(model):
     """The places of kernels that read sigmoids, of their biases, and what the kernels subtract."""
-    if model.kind == "lstm":
+    if model.kind in ("gru", "lstm", "second_order"):
         return
     places = {tuple(w.path.split("/")): place for place, w in enumerate(model.weights)}
 

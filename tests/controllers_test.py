@@ -16,7 +16,7 @@ from keras_stackrnn import ListRNN, StackCell, StackRNN
 from keras_stackrnn.layers import layer_of
 
 BATCH, STEPS, FEATURES, UNITS = 2, 6, 3, 4
-NAMES = ("simple", "gru", "lstm")
+NAMES = ("simple", "gru", "lstm", "second_order")
 each_controller = pytest.mark.parametrize("controller", NAMES)
 
 
@@ -91,6 +91,8 @@ def test_an_lstms_forget_gate_begins_open_as_keras_own():
 def test_fused_is_the_cells_loop(controller, kind, capacity, steps, flags):
     names = ("use_bias", "use_recurrent_kernel", "rounding")
     options = dict(zip(names, flags, strict=True))
+    # It looks its next state up by its last one.
+    options["use_recurrent_kernel"] |= controller == "second_order"
     pair = fused_and_loop(kind, controller=controller, capacity=capacity, **options)
 
     assert_same(*pair, double(BATCH, steps, FEATURES))
@@ -124,7 +126,8 @@ def test_rounded_layers_take_the_pointers_and_give_the_same(controller):
 
 @each_controller
 def test_a_layer_with_it_round_trips(controller):
-    layer = StackRNN(UNITS, 2, controller=controller, activation="relu", name="layer")
+    activation = "softmax" if controller == "second_order" else "relu"
+    layer = StackRNN(UNITS, 2, controller=controller, activation=activation, name="layer")
 
     again = StackRNN.from_config(layer.get_config())
 
@@ -135,7 +138,7 @@ def test_a_layer_with_it_round_trips(controller):
 def test_an_unknown_controller_is_named():
     with raises_only(
         "Received an invalid value for argument `controller`: expected one of 'simple', 'gru', "
-        "'lstm', got 'elman'."
+        "'lstm', 'second_order', got 'elman'."
     ):
         StackRNN(4, controller="elman")
 

@@ -28,7 +28,24 @@ CASES = {
     # Read as if these sequences were long ones.
     "stack piled": {"kind": "stack", "memories": 2, "layers": 2, "no_op": True, "rounding": True},
     "list piled": _ROUNDED_LIST,
+    "second_order": {
+        "kind": "stack",
+        "controller": "second_order",
+        "memories": 2,
+        "use_recurrent_kernel": True,
+        "use_bias": True,
+    },
+    "states written": {
+        "kind": "list",
+        "controller": "second_order",
+        "use_recurrent_kernel": True,
+        "writes_hidden": True,
+        "element_size": 4,
+        "no_op": True,
+    },
+    "states alone": {"kind": "second_order"},
     "rnn": {"kind": "rnn"},
+    "gru": {"kind": "gru", "use_bias": True},
     "lstm": {"kind": "lstm", "layers": 2, "embedding_size": 3},
     "srcn": {"kind": "srcn", "layers": 2, "context_units": 3, "use_bias": True},
 }

@@ -245,8 +245,8 @@ WHERE = "the three files ptb.train.txt, ptb.valid.txt, ptb.test.txt, or simple-e
             "level must be one of word, char, got 'syllable'.",
         ),
         (
-            ["--task=text", "--train_file=x", "--model=gru"],
-            f"model must be one of {', '.join(kinds())}, got 'gru'.",
+            ["--task=text", "--train_file=x", "--model=elman"],
+            f"model must be one of {', '.join(kinds())}, got 'elman'.",
         ),
         (
             ["--task=text", "--train_file=x", "--recipe=fast"],

@@ -99,9 +99,10 @@ def test_trains_with_fit():
     ("arguments", "message"),
     [
         (
-            {"kind": "gru", "vocabulary": "ab"},
+            {"kind": "elman", "vocabulary": "ab"},
             "Received an invalid value for argument `kind`: expected one of "
-            "('stack', 'list', 'tape', 'editor', 'queue', 'rnn', 'lstm', 'srcn'), got 'gru'.",
+            "('stack', 'list', 'tape', 'editor', 'queue', 'rnn', 'gru', 'lstm', 'second_order', "
+            "'srcn'), got 'elman'.",
         ),
         (
             {"kind": "lstm", "vocabulary": "ab", "rounding": True},

@@ -74,8 +74,8 @@ def test_resuming_takes_the_values_of_the_run(tmp_path):
         ([], "--task is missing: give the name of one, as in --task=anbn; --help lists them."),
         (["--task=anbm"], "There is no task 'anbm' (did you mean 'anbn'?); there are "),
         (
-            ["--task=anbn", "--model=gru"],
-            f"model must be one of {', '.join(kinds())}, got 'gru'.",
+            ["--task=anbn", "--model=elman"],
+            f"model must be one of {', '.join(kinds())}, got 'elman'.",
         ),
         (["--task=anbn", "--recipe=x"], "recipe must be one of fast, paper, got 'x'."),
         (["--task=anbn", "--units=0"], "units must be above 0, got 0."),

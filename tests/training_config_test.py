@@ -87,7 +87,7 @@ def test_the_command_to_go_on():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"model": "gru"}, f"model must be one of {', '.join(kinds())}, got 'gru'."),
+        ({"model": "elman"}, f"model must be one of {', '.join(kinds())}, got 'elman'."),
         ({"recipe": "slow"}, "recipe must be one of fast, paper, got 'slow'."),
         ({"optimizer": "rmsprop"}, "optimizer must be one of adam, sgd, got 'rmsprop'."),
         ({"depth": 3}, "A training has no value 'depth'."),

@@ -1,13 +1,16 @@
 """What decides: controllers read the input, their state and the memory, and give hidden units."""
 
+from typing import Any
+
 from keras_stackrnn.controllers.controller import Controller
 from keras_stackrnn.controllers.gru import GRU
 from keras_stackrnn.controllers.lstm import LSTM
+from keras_stackrnn.controllers.second_order import SecondOrder
 from keras_stackrnn.controllers.simple import Simple
 
-_CONTROLLERS = {controller.name: controller for controller in (Simple, GRU, LSTM)}
+_CONTROLLERS = {controller.name: controller for controller in (Simple, GRU, LSTM, SecondOrder)}
 
-__all__ = ["GRU", "LSTM", "Controller", "Simple", "get", "names"]
+__all__ = ["GRU", "LSTM", "Controller", "SecondOrder", "Simple", "get", "names"]
 
 
 def names() -> tuple[str, ...]:
@@ -15,7 +18,7 @@ def names() -> tuple[str, ...]:
     return tuple(_CONTROLLERS)
 
 
-def get(name: str, activation="auto") -> Controller:
+def get(name: str, activation="auto", writes_hidden: bool = False) -> Controller:
     """A controller by its name; `"auto"`: with the activation of its own, `None`: with none."""
     if name not in _CONTROLLERS:
         raise ValueError(
@@ -23,6 +26,14 @@ def get(name: str, activation="auto") -> Controller:
             f"{', '.join(map(repr, _CONTROLLERS))}, got {name!r}."
         )
     controller = _CONTROLLERS[name]
+    options: dict[str, Any] = {}
+    if writes_hidden:
+        if controller.order == 1:
+            raise ValueError(
+                f"controller={name!r} decides what is written: expected writes_hidden=False, got "
+                f"True; {SecondOrder.name!r} can write its hidden units."
+            )
+        options["writes_hidden"] = True
     if isinstance(activation, str) and activation == "auto":
-        return controller()
-    return controller("linear" if activation is None else activation)
+        return controller(**options)
+    return controller("linear" if activation is None else activation, **options)

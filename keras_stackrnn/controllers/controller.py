@@ -30,6 +30,11 @@ class Controller(abc.ABC):
     activation: str | Callable = "tanh"
 
     name = ""
+    # 1: what comes from the input, from what was read and from the hidden units is added up. 2: it
+    # is multiplied, and decides about the memories with the hidden units, not by them.
+    order = 1
+    # Whether the element written is the hidden units before the step.
+    writes_hidden = False
     gates = 1
     states: ClassVar[tuple[str, ...]] = ("hidden",)
     # What a step back is handed of its step, beside the hidden units; the first has all gates.

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_stackrnn.export.deciders import decider_of
 from keras_stackrnn.export.require import require, require_none
 from keras_stackrnn.export.tensors import transposed
 from keras_stackrnn.layers.srcn_cell import SRCNCell
@@ -82,6 +83,7 @@ class MemoryLayer:
         self.memories = layer.cell.num_memories
         self._states = {name: f"{name}_{index}" for name in layer.cell.controller.states}
         self._memory, self._depth = f"memory_{index}", f"depth_{index}"
+        self._decider = decider_of(self.cell)
 
     @property
     def specs(self) -> dict[str, tf.TensorSpec]:
@@ -109,7 +111,8 @@ class MemoryLayer:
         lanes = tf.reshape(transposed(rows, [1, 2, 0]), [tf.shape(rows)[1], -1])
         memory = self.layout.kind.served(self.layout, lanes, steps, piled)
         of_controller = {name: states[given] for name, given in self._states.items()}
-        return _Carried(of_controller, memory.read(self.layout), memory)
+        written = self._decider.none_written(tf.shape(rows)[0])
+        return _Carried(of_controller, memory.read(self.layout), memory, written)
 
     def rows(self, states):
         """How many rows the memory has."""
@@ -144,32 +147,16 @@ class MemoryLayer:
         return tf.where(counts[..., None], memory, EMPTY)
 
     def projected(self, inputs):
-        """What token ids `[…]`, or vectors `[…, features]`, add to the hidden units."""
-        # A token id stands for a one-hot row, and that times the kernel is a row of it.
-        is_token = inputs.dtype.is_integer
-        kernel = tf.convert_to_tensor(self.cell.kernel)
-        sums = tf.gather(kernel, inputs) if is_token else tf.matmul(inputs, kernel)
-        return sums + self.cell.input_bias if self.cell.use_bias else sums
+        """What is worked out of token ids `[…]`, or vectors `[…, features]`, of all steps."""
+        return self._decider.projected(inputs)
 
     def stepper(self):
         """A step that works with the weights as they are now: a loop then reads them once."""
         cell, layout = self.cell, self.layout
-        memory_kernel = tf.convert_to_tensor(cell.memory_kernel)
-        control_kernel = _of_controls(cell, cell.action_kernel, cell.value_kernel)
-        control_bias = None
-        if cell.use_bias:
-            control_bias = _of_controls(cell, cell.action_bias, cell.value_bias)[:, None]
+        decide = self._decider.stepper()
 
         def step(inputs, carried, alive, forced=None):
-            read = tf.reshape(carried.read, [memory_kernel.shape[0], -1])
-            before = inputs + tf.matmul(read, memory_kernel, transpose_a=True)
-            states = cell.decide(before, carried.states)
-            controls = tf.matmul(
-                control_kernel, states["hidden"], transpose_a=True, transpose_b=True
-            )
-            if control_bias is not None:
-                controls += control_bias
-            controls = tf.reshape(controls, [control_kernel.shape[1] // self.memories, -1])
+            states, controls, written = decide(inputs, carried)
             if forced is not None:
                 controls = _forced(controls, forced, len(cell.actions))
             alive_lanes = None if alive is None else tf.tile(alive, [self.memories])
@@ -179,12 +166,22 @@ class MemoryLayer:
                     name: tf.where(alive[:, None], state, carried.states[name])
                     for name, state in states.items()
                 }
-            return _Carried(states, memory.read(layout), memory), actions
+            return _Carried(states, memory.read(layout), memory, written), actions
 
         return step
 
     def hidden(self, carried):
         return carried.states["hidden"]
+
+    def writing(self, carried):
+        """What `written` works the values out from."""
+        return self._decider.writing(carried)
+
+    def written(self, recorded):
+        """The value that each memory is given to write, `[…, memories]`, from what `writing` gave:
+        of elements of several numbers their mean."""
+        values, numbers = self._decider.written(recorded), self.cell.element_size
+        return values if numbers == 1 else tf.add_n(tf.split(values, numbers, axis=-1)) / numbers
 
     def tops(self, carried):
         """`[lanes]`: the top of each stack, or what is under the head of each list."""
@@ -201,14 +198,6 @@ class MemoryLayer:
         return {**states, self._memory: slots, self._depth: tf.fill([batch], depth)}
 
 
-def _of_controls(cell, of_actions, of_writing):
-    """The kernels, or biases, of `controls`; of two actions the difference is all that counts."""
-    if len(cell.actions) == 2:
-        first, second = tf.split(of_actions, 2, axis=-1)
-        of_actions = first - second
-    return tf.concat([of_actions, of_writing], axis=-1)
-
-
 def _forced(controls, forced, actions):
     """The same `controls`, certain of the actions that are `forced` `[lanes]`, -1 being none."""
     if actions == 2:
@@ -223,9 +212,11 @@ class _Carried(NamedTuple):
     """What a loop carries from step to step.
 
     What will be read next, `[read_depth, lanes]`, is a part of it: the rounded memory is
-    overwritten in place, and so every look at it is over before the next step writes.
+    overwritten in place, and so every look at it is over before the next step writes. What the
+    step has `written` is there where it does not follow from the states.
     """
 
     states: dict[str, tf.Tensor]
     read: tf.Tensor
     memory: tuple
+    written: tf.Tensor | tuple = ()

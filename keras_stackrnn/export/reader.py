@@ -77,8 +77,8 @@ class Reader:
         Returns:
             A list of records, each `[1 + longest, …]`, beginning with what was there before the
             first symbol: the last layer's hidden units, `[batch, units]`, and, if `traced`, each
-            layer's actions, `[actions, lanes]`, then each layer's tops, `[lanes]`, then each
-            layer's hidden units. After a row's length there is anything in them.
+            layer's actions, `[actions, lanes]`, then each layer's tops, `[lanes]`, then what
+            each layer's written values follow from. After a row's length there is anything in them.
         """
 
         def read(piled):
@@ -149,7 +149,7 @@ class Reader:
                 pairs = list(zip(self.layers, carried, strict=True))
                 kept += actions
                 kept += [layer.tops(state) for layer, state in pairs]
-                kept += [layer.hidden(state) for layer, state in pairs]
+                kept += [layer.writing(state) for layer, state in pairs]
             return kept
 
         none = [self._no_actions(tf.shape(lengths)[0]) for _ in self.layers] if traced else []

@@ -276,7 +276,7 @@ class Signatures:
             batch,
         )
         pairs = zip(reader.layers, records[2 * layers :], strict=True)
-        values = tf.concat([_written(layer.cell, hidden) for layer, hidden in pairs], axis=-1)
+        values = tf.concat([layer.written(record) for layer, record in pairs], axis=-1)
         return {
             "actions": padded(tf.transpose(actions, [3, 0, 2, 1]), lengths, steps, 0.0),
             "tops": padded(tf.transpose(tops, [2, 0, 1]), lengths, steps, EMPTY),
@@ -370,13 +370,6 @@ class Signatures:
             f"Unknown token: expected 0 to {last}",
         )
         return tf.where(counts, tokens, 0), lengths
-
-
-def _written(cell, hidden):
-    """The value that each memory is given to write, `[…, memories]`, from `[…, units]`."""
-    values = tf.tensordot(hidden, cell.value_kernel, 1)
-    values = tf.sigmoid(values + cell.value_bias if cell.use_bias else values)
-    return _mean_of_elements(values, cell.element_size)
 
 
 def _mean_of_elements(tensor, element_size):

@@ -38,3 +38,13 @@ def steps_last(tensor: Tensor) -> Tensor:
     steps, replicas, size, batch = dimensions(tensor)
     moved = tf.transpose(tf.reshape(tensor, [steps, replicas * size, batch]), [1, 0, 2])
     return tf.reshape(moved, [replicas, size, steps * batch])
+
+
+def masked(tensor: Tensor, mask: Tensor | None) -> Tensor:
+    """The product with a mask, if there is one."""
+    return tensor if mask is None else tensor * mask
+
+
+def product(gradients: Tensor, values: Tensor) -> Tensor:
+    """The gradient of a kernel: `[T, R, M, B]` times `[T, R, N, B]`, over T and B."""
+    return tf.matmul(steps_last(gradients), steps_last(values), transpose_b=True)

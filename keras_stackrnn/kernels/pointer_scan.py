@@ -80,7 +80,7 @@ def watched_scan(
 
 def _scan(cell, sequences, states, memory, watch=None, marks=None):
     pointers = _pointers_of(cell, memory)
-    projected = tf.transpose(tf.matmul(sequences, cell.kernel), [1, 0, 2])
+    projected = tf.transpose(cell.projected(sequences), [1, 0, 2])
     steps = dimensions(projected)[0]
     if not tf.is_tensor(steps) and steps <= CHUNK:
         pointers = pointers.with_room_for(steps)
@@ -149,15 +149,10 @@ def _take_step(cell, projected, states, pointers, marks, watch=None):
             resets, {name: tf.zeros_like(each) for name, each in states.items()}, states
         )
     read = [tf.reshape(row, [batch, -1]) for row in pointers.read(kind, cell.read_depth)]
-    before = projected + tf.matmul(tf.concat(read, axis=1), cell.memory_kernel)
-    after = cell.decide(before, states, cell.input_bias)
-    hidden = after["hidden"]
-    logits, value = tf.matmul(hidden, cell.action_kernel), tf.matmul(hidden, cell.value_kernel)
-    if cell.use_bias:
-        logits, value = logits + cell.action_bias, value + cell.value_bias
+    after, logits, value = cell.controls(projected, tf.concat(read, axis=1), states)
     logits = tf.reshape(logits, [batch, len(cell.actions), cell.num_memories])
     action = tf.reshape(tf.argmax(logits, axis=1, output_type=tf.int32), [-1])
-    value = tf.reshape(tf.sigmoid(value), [-1])
+    value = tf.reshape(value, [-1])
     if watch is not None:
         action = tf.where(watch.forced < 0, action, watch.forced)
     if "counts" in marks:

@@ -26,7 +26,9 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_stackrnn.controllers import Controller
-from keras_stackrnn.kernels.lanes import dimensions, join_lanes, split_lanes, steps_last
+from keras_stackrnn.kernels.first_order import FirstOrder, where_it_counts
+from keras_stackrnn.kernels.lanes import dimensions, join_lanes, masked, split_lanes
+from keras_stackrnn.kernels.second_order import SecondOrder
 from keras_stackrnn.memories.layout import MemoryLayout
 from keras_stackrnn.memories.soft import EMPTY, padded, row_count, total
 from keras_stackrnn.types import Tensor
@@ -98,7 +100,8 @@ class Steps(NamedTuple):
     """What steps are told beside their inputs; gets no gradient.
 
     Attributes:
-        noise: `[T, R, C*S, B]`, added to the logits.
+        noise: `[T, R, C*S, B]`, added to the logits; of a controller of order 2, those of its
+            hidden units come first.
         counts: `[T, R, 1, B]` of booleans: a step that does not count leaves all as it was.
         resets: `[T, R, 1, B]` of booleans: states and memories begin anew before the step.
         hidden_mask: `[R, H, B]`, by which all steps multiply the hidden units before the recurrent
@@ -125,13 +128,15 @@ def scan(
 
     Args:
         options: A `Scan`.
-        projected: `[T, R, G*H, B]` for G gates, the inputs times their kernel, bias included.
+        projected: `[T, R, G*H, B]` for G gates, the inputs times their kernel, bias included; of a
+            controller of order 2 the inputs themselves.
         states: The controller's states before the first step, `[R, H, B]` each, by name.
         memory: `[R, P, N*L]`, the memories before the first step.
         weights: Dict of `memory_kernel` `[R, G*H, K*E*S]`; `control_kernel` `[R, C*S, H]`, for the
             logits of all actions but the last, which are relative to the last one's, and for the
             element written; optionally `recurrent_kernel` `[R, G*H, H]`, `recurrent_bias`
-            `[R, G*H, 1]` and `control_bias` `[R, C*S, 1]`.
+            `[R, G*H, 1]` and `control_bias` `[R, C*S, 1]`. Of a controller of order 2 those that
+            `second_order.py` names.
         steps: What steps are told beside.
     """
     tensors = {"projected": projected, **states, "memory": memory, **weights}
@@ -141,6 +146,11 @@ def scan(
     after = {"hidden": hiddens[-1], **dict(zip(others, rest, strict=False))}
     last, lost = rest[len(others) :] if options.last_memory else (None, None)
     return Scanned(hiddens, tf.stop_gradient(controls), after, last, lost)
+
+
+def decider_of(controller: Controller) -> type[FirstOrder] | type[SecondOrder]:
+    """How a controller decides in these kernels."""
+    return {1: FirstOrder, 2: SecondOrder}[controller.order]
 
 
 def split_controls(controls: Tensor, element_size: int) -> tuple[list[Tensor], Tensor]:
@@ -164,6 +174,7 @@ class _Pass:
         self.controller = options.controller
         self.names = names
         self.steps = steps
+        self.decider = decider_of(options.controller)(options.layout, options.controller, steps)
         self.states_beside_hidden = [name for name in self.controller.states if name != "hidden"]
         # What is projected is read there, and its place is taken by what is as large.
         self.in_place = self.controller.records[0] if self.controller.records else "hiddens"
@@ -290,40 +301,25 @@ class _Pass:
         return states, tf.where(of_rows, tf.cast(EMPTY, memory.dtype), memory)
 
     def control(self, projected, told, inputs, states, memory, block):
-        """Equations 6 and 3: from what is read to the actions and the element to write."""
+        """From what is read to the states, the actions and the element to write."""
         read = self.layout.read(memory, block.head)
-        read = _masked(split_lanes(read, projected), self.steps.read_mask)
-        before = projected + inputs["memory_kernel"] @ read
-        recurrent = None
-        if "recurrent_kernel" in inputs:
-            hidden = _masked(states["hidden"], self.steps.hidden_mask)
-            recurrent = inputs["recurrent_kernel"] @ hidden
-            if "recurrent_bias" in inputs:
-                recurrent += inputs["recurrent_bias"]
-            recurrent = self.by_gate(recurrent)
-        states, record = self.controller.step(self.by_gate(before), recurrent, states)
-        record = {
-            name: tf.concat(each, axis=1) if isinstance(each, list) else each
-            for name, each in record.items()
-        }
-        logits = inputs["control_kernel"] @ states["hidden"]
-        if "control_bias" in inputs:
-            logits += inputs["control_bias"]
-        if "noise" in told:
-            logits += told["noise"]
+        read = masked(split_lanes(read, projected), self.steps.read_mask)
+        states, logits, written, record = self.decider.step(
+            inputs, projected, read, states, told.get("noise")
+        )
         relative = len(self.layout.actions) - 1
-        logits = join_lanes(logits, self.layout.controls)
+        numbers = self.layout.controls if written is None else relative
+        logits = join_lanes(logits, numbers)
         if relative == 1 and not self.options.rounding:
             # The weight of one action of two is a sigmoid, as the numbers written are.
-            return states, tf.sigmoid(logits), record
-        *logits, value = tf.split(logits, [1] * relative + [self.layout.element_size], axis=1)
-        weights = _round(logits) if self.options.rounding else _softmax(logits)
-        return states, tf.concat([*weights, tf.sigmoid(value)], axis=1), record
-
-    def by_gate(self, tensor):
-        """`[R, G*H, B]` as a list of `[R, H, B]`."""
-        gates = self.controller.gates
-        return [tensor] if gates == 1 else tf.split(tensor, gates, axis=1)
+            controls = [tf.sigmoid(logits)]
+        else:
+            *logits, value = tf.split(logits, [1] * relative + [numbers - relative], axis=1)
+            weights = _round(logits) if self.options.rounding else _softmax(logits)
+            controls = [*weights, tf.sigmoid(value)]
+        if written is not None:
+            controls.append(join_lanes(written, self.layout.element_size))
+        return states, controls[0] if len(controls) == 1 else tf.concat(controls, axis=1), record
 
     def replay(self, block, controls, memory):
         """The rows before each step of a block, worked out from the actions taken."""
@@ -362,7 +358,7 @@ class _Pass:
         if "resets" in self.marks:
             earlier = tf.where(self.steps.resets, tf.zeros_like(earlier), earlier)
         record = {**record, "earlier_hidden": earlier}
-        names = ["before", "controls", *(["apart"] if self.has_gates_apart(inputs) else [])]
+        names = ["controls", *self.decider.kept(inputs)]
         arrays, later, reads = self.arrays(inputs, names), kept[-1][0], []
         for block, first_rows, rows in reversed(kept):
             d_state["memory"], later = _fit(d_state["memory"], later, block, 0.0), block
@@ -372,47 +368,21 @@ class _Pass:
             d_state, arrays = self.backward_block(
                 block, inputs, {**record, "rows": rows}, d_hiddens, d_state, arrays
             )
-        d_before, d_controls = arrays["before"].stack(), arrays["controls"].stack()
-        hiddens, reads = record["hiddens"], tf.concat(reads[::-1], axis=0)
-
+        found = {name: array.stack() for name, array in arrays.items()}
+        reads = tf.concat(reads[::-1], axis=0)
         gradients = {
-            "projected": d_before,
             **{
                 name: d_state.get(name, tf.zeros_like(inputs[name]))
                 for name in self.controller.states
             },
             "memory": self.d_first_memory(d_state["memory"], later, inputs["memory"]),
-            "memory_kernel": _product(
-                d_before, _masked(split_lanes(reads, d_before), self.steps.read_mask)
-            ),
-            "control_kernel": _product(d_controls, hiddens),
+            **self.decider.weight_gradients(inputs, found, record, reads, earlier),
         }
-        if "recurrent_kernel" in inputs:
-            d_recurrent = d_before
-            if "apart" in arrays:
-                d_recurrent = self.with_gates_apart(d_before, arrays["apart"].stack())
-            earlier = _masked(earlier, self.steps.hidden_mask)
-            gradients["recurrent_kernel"] = _product(d_recurrent, earlier)
-            gradients["recurrent_bias"] = tf.reduce_sum(d_recurrent, axis=[0, 3])[..., None]
-        if "control_bias" in inputs:
-            gradients["control_bias"] = tf.reduce_sum(d_controls, axis=[0, 3])[..., None]
         return [gradients[name] for name in self.names]
 
     def hidden_goes_on(self, inputs):
         """Whether the hidden units matter to the next step otherwise than by their actions."""
         return "recurrent_kernel" in inputs or self.controller.carries_hidden or bool(self.marks)
-
-    def has_gates_apart(self, inputs):
-        """Whether gradients of what comes from the hidden units are others than the inputs'."""
-        return "recurrent_kernel" in inputs and bool(self.controller.gates_apart)
-
-    def with_gates_apart(self, d_before, apart):
-        """`[…, G*H, B]` with the gradients of some gates in place of the inputs'."""
-        gates = tf.split(d_before, self.controller.gates, axis=-2)
-        places = self.controller.gates_apart
-        for place, gate in zip(places, tf.split(apart, len(places), axis=-2), strict=True):
-            gates[place] = gate
-        return tf.concat(gates, axis=-2)
 
     def d_first_memory(self, gradient, block, memory):
         """The gradient of the memory given, of that of the first block's rows."""
@@ -425,7 +395,7 @@ class _Pass:
         # Products with a transposed factor are slow, so it is transposed once, before the loop.
         transposed = {
             name: tf.transpose(inputs[name], [0, 2, 1])
-            for name in ("control_kernel", "memory_kernel", "recurrent_kernel")
+            for name in self.decider.KERNELS
             if name in inputs
         }
 
@@ -473,52 +443,28 @@ class _Pass:
         if self.options.rounding:
             d_weights = [tf.zeros_like(d) for d in d_weights]
         mean = total([w * d for w, d in zip(weights, d_weights, strict=False)])
-        d_value = layout.value_back(weights, d_memory, value, memory, block.head) * (1 - value)
+        d_value = layout.value_back(weights, d_memory, value, memory, block.head)
+        factors = split_lanes(controls, hidden)
+        if self.controller.writes_hidden:
+            # No sigmoid is on the way to what is written.
+            count = layout.element_size * dimensions(factors)[1] // layout.controls
+            factors = tf.concat([factors[:, :-count], tf.ones_like(factors[:, -count:])], axis=1)
+        else:
+            d_value *= 1 - value
         d_numbers = tf.split(d_value, layout.element_size, axis=2)
         d_relative = tf.concat([*(d - mean for d in d_weights), *d_numbers], axis=1)
         # Multiplied in this layout: else XLA works it out twice, once for each use of it.
-        d_controls = split_lanes(controls, hidden) * split_lanes(d_relative, hidden)
-        d_controls = self.where_it_counts(d_controls, seen)
+        d_controls = where_it_counts(factors * split_lanes(d_relative, hidden), seen)
 
-        d_hidden = seen["d_hidden"] + transposed["control_kernel"] @ d_controls
-        if "hidden" in d_state:
-            d_hidden += d_state["hidden"]
-        d_after = {
-            **{name: d_state[name] for name in self.states_beside_hidden},
-            "hidden": d_hidden,
-        }
-        kept = {name: seen[name] for name in self.controller.records}
-        if kept:
-            kept["gates"] = self.by_gate(kept["gates"])
-        if self.controller.carries_hidden:
-            kept["earlier_hidden"] = seen["earlier_hidden"]
-        d_before, d_recurrent, d_earlier = self.controller.back(d_after, hidden, kept)
-        now = {"controls": d_controls, "before": self.all_gates(d_before, seen)}
-        d_read = _masked(transposed["memory_kernel"] @ now["before"], self.steps.read_mask)
+        d_states = {name: d for name, d in d_state.items() if name != "memory"}
+        read = masked(split_lanes(layout.read(memory, block.head), hidden), self.steps.read_mask)
+        now, d_read, d_earlier = self.decider.back(transposed, d_states, d_controls, seen, read)
         d_read = join_lanes(d_read, layout.read_depth)
         d_rows = layout.rows_back(weights, d_memory, value, memory, block.head)
         if "counts" in seen:
             d_rows = tf.where(seen["counts"][2], d_rows, d_memory)
-            d_earlier = {
-                # Where a step does not count, its controls have no gradient to add.
-                name: tf.where(seen["counts"][0], d_earlier.get(name, tf.zeros_like(d)), d)
-                for name, d in d_after.items()
-            }
         d_state = {**d_earlier, "memory": d_rows + layout.read_back(d_read, block.head, block.rows)}
-        if "recurrent_kernel" in transposed:
-            if self.controller.gates_apart:
-                apart = [d_recurrent[gate] for gate in self.controller.gates_apart]
-                now["apart"] = self.all_gates(apart, seen)
-                d_recurrent = self.with_gates_apart(now["before"], now["apart"])
-            else:
-                d_recurrent = now["before"]
-            d_state["hidden"] = total(
-                [
-                    _masked(transposed["recurrent_kernel"] @ d_recurrent, self.steps.hidden_mask),
-                    *_if_there(d_state.get("hidden")),
-                ]
-            )
-        elif "hidden" not in d_state and self.marks:
+        if "hidden" not in d_state and self.marks:
             d_state["hidden"] = tf.zeros_like(hidden)
         if "resets" in seen:
             of_units, _, of_rows = seen["resets"]
@@ -526,25 +472,7 @@ class _Pass:
                 name: tf.where(of_rows if name == "memory" else of_units, tf.zeros_like(d), d)
                 for name, d in d_state.items()
             }
-        return d_state, now
-
-    def all_gates(self, gradients, seen):
-        """The gates' gradients in one tensor, `[R, G*H, B]`."""
-        one = gradients[0] if len(gradients) == 1 else tf.concat(gradients, axis=1)
-        return self.where_it_counts(one, seen)
-
-    def where_it_counts(self, gradient, seen):
-        if "counts" not in seen:
-            return gradient
-        return tf.where(seen["counts"][0], gradient, tf.zeros_like(gradient))
-
-
-def _masked(tensor, mask):
-    return tensor if mask is None else tensor * mask
-
-
-def _if_there(tensor) -> list:
-    return [] if tensor is None else [tensor]
+        return d_state, {**now, "controls": d_controls}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -653,8 +581,3 @@ def _sum_rows(tensor):
 def _write(arrays, step, values):
     """Writes one value to each array."""
     return {name: array.write(step, values[name]) for name, array in arrays.items()}
-
-
-def _product(gradients, values):
-    """The gradient of a kernel: `[T, R, M, B]` times `[T, R, N, B]`, over T and B."""
-    return tf.matmul(steps_last(gradients), steps_last(values), transpose_b=True)

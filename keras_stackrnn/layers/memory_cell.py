@@ -9,7 +9,7 @@ from keras import ops
 # Not public; but it is how `keras.layers.RNN` knows a cell whose dropout masks it has to make.
 from keras.src.layers.rnn.dropout_rnn_cell import DropoutRNNCell
 
-from keras_stackrnn import controllers, memories
+from keras_stackrnn import memories
 from keras_stackrnn.layers.arguments import (
     arguments,
     by_own_names,
@@ -17,7 +17,7 @@ from keras_stackrnn.layers.arguments import (
     require_rate,
     signature_names,
 )
-from keras_stackrnn.layers.recurrent_cell import RecurrentCell, add_bias
+from keras_stackrnn.layers.controlled_cell import ControlledCell
 from keras_stackrnn.memories import MemoryKind
 from keras_stackrnn.memories.layout import MemoryLayout
 from keras_stackrnn.memories.soft import EMPTY, action_weights
@@ -25,7 +25,7 @@ from keras_stackrnn.types import Activation, Constraint, Initializer, Regularize
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
-class MemoryCell(RecurrentCell, DropoutRNNCell):
+class MemoryCell(ControlledCell, DropoutRNNCell):
     """A simple recurrent cell that reads its memories and acts on them.
 
     `StackCell`, `ListCell` and the others are this with their kind; this is for kinds of your own.
@@ -60,13 +60,16 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
             of `"simple"`, tanh of the others.
         element_size: Positive integer, how many numbers an element has; one action moves them all.
         controller: `"simple"`, the paper's; `"gru"` or `"lstm"`, which are Keras' own but for what
-            they read of the memory.
+            they read of the memory; `"second_order"`, for discrete states: the input chooses the
+            table that says which one comes next.
         dropout: Float from 0 to below 1, which share of the inputs is dropped in training; as with
             Keras' own cells the same ones at all steps of a sequence.
         recurrent_dropout: The same of the hidden units that the next step sees.
         memory_dropout: The same of what is read from the memories.
         seed: Seed of what is dropped.
         kind: A `memories.MemoryKind`, or the name of one that is registered.
+        writes_hidden: Boolean, whether the element written is the hidden units before the step; of
+            `"second_order"`, with an `element_size` of as many as `units`.
         kernel_initializer, recurrent_initializer, memory_initializer, action_initializer,
             write_initializer, bias_initializer: Initializers of the weights.
         kernel_regularizer, …: Regularizers of the same weights.
@@ -110,6 +113,7 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
         seed: int | None = None,
         kind: MemoryKind | str | None = None,
         *,
+        writes_hidden: bool = False,
         kernel_initializer: Initializer = "glorot_uniform",
         recurrent_initializer: Initializer = "orthogonal",
         memory_initializer: Initializer = "glorot_uniform",
@@ -151,19 +155,30 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
             )
         memory_kind = memories.get(self.KIND or kind)
         layout = MemoryLayout(memory_kind.using(no_op), read_depth, element_size)
-        chosen = controllers.get(controller, activation)
-        super().__init__(units, use_bias, chosen.activation, weight_options, **kwargs)
-        self.controller = controllers.get(chosen.name, _name_of(self.activation))
+        super().__init__(
+            units,
+            controller,
+            activation,
+            use_recurrent_kernel,
+            use_bias,
+            writes_hidden,
+            weight_options,
+            **kwargs,
+        )
+        if writes_hidden and element_size != units:
+            raise ValueError(
+                "With writes_hidden=True an element is as large as the hidden units: expected "
+                f"element_size={units}, got {element_size}."
+            )
         self.kind = memory_kind
         self.layout = layout
         self.num_memories = num_memories
         self.capacity = capacity
         self.read_depth = read_depth
         self.no_op = no_op
-        self.use_recurrent_kernel = use_recurrent_kernel
+        self.writes_hidden = writes_hidden
         self.rounding = rounding
         self.element_size = element_size
-        self.output_size = units
         self.dropout = require_rate("dropout", dropout)
         self.recurrent_dropout = require_rate("recurrent_dropout", recurrent_dropout)
         self.memory_dropout = require_rate("memory_dropout", memory_dropout)
@@ -251,25 +266,18 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
     def value_bias(self) -> Tensor | None:
         return getattr(self, f"{self.WRITE}_bias")
 
+    @property
+    def _outputs(self) -> dict[str, int]:
+        """What is decided beside the controller's states, and how many numbers that is."""
+        outputs = {"action": len(self.actions) * self.num_memories}
+        if not self.writes_hidden:
+            outputs[self.WRITE] = self.element_size * self.num_memories
+        return outputs
+
     def build(self, input_shape: Sequence[int | None]) -> None:
         self.check_step_shape(input_shape)
-        weights = len(self.actions) * self.num_memories
-        elements = self.element_size * self.num_memories
-        gates = self.controller.gates * self.units
-        self.kernel = self._add_kernel("kernel", (input_shape[-1], gates))
-        self.recurrent_kernel = None
-        if self.use_recurrent_kernel:
-            self.recurrent_kernel = self._add_kernel("recurrent", (self.units, gates))
-        self.memory_kernel = self._add_kernel("memory", (self.read_depth * elements, gates))
-        self.action_kernel = self._add_kernel("action", (self.units, weights))
-        value_kernel = self._add_kernel(self.WRITE, (self.units, elements))
-        setattr(self, f"{self.WRITE}_kernel", value_kernel)
-        many = self.controller.biases
-        self.bias = self._add_bias(
-            "bias", (gates,) if many == 1 else (many, gates), self.controller.initial_bias
-        )
-        self.action_bias = self._add_bias("action_bias", weights)
-        setattr(self, f"{self.WRITE}_bias", self._add_bias(f"{self.WRITE}_bias", elements))
+        numbers_read = self.read_depth * self.element_size * self.num_memories
+        self._build_controller(input_shape[-1], numbers_read, self._outputs)
 
     def call(
         self, inputs: Tensor, states: Sequence[Tensor], training: bool | None = None
@@ -293,60 +301,41 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
             tensor * masks[name] if name in masks else tensor
             for name, tensor in (("inputs", inputs), ("read", read))
         )
-        before = ops.matmul(inputs, self.kernel)
-        before = before + ops.matmul(read, self.memory_kernel)
-        decided = self.decide(before, earlier, self.input_bias, masks.get("hidden"))
-        hidden = decided["hidden"]
-
-        logits = add_bias(ops.matmul(hidden, self.action_kernel), self.action_bias)
+        decided, logits, value = self.controls(
+            self.projected(inputs), read, earlier, masks.get("hidden")
+        )
         actions = action_weights(
             _split(logits, self.num_memories), rounding=self.rounding and not training
         )
-        value = ops.sigmoid(add_bias(ops.matmul(hidden, self.value_kernel), self.value_bias))
         after = _joined(self.update(slots, actions, value))
         later = [decided[name] for name in self.controller.states]
-        return hidden, [*later, after], self.lost(slots, actions)
+        return decided["hidden"], [*later, after], self.lost(slots, actions)
 
-    def decide(
+    def controls(
         self,
-        before: Tensor,
+        projected: Tensor,
+        read: Tensor,
         states: dict[str, Tensor],
-        bias: Tensor | None = None,
         hidden_mask: Tensor | None = None,
-    ) -> dict[str, Tensor]:
-        """The controller's states after a step.
+    ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+        """What a step decides.
 
         Args:
-            before: `[batch, gates * units]`, what comes from the input and what was read.
-            states: The states before it, by name.
-            bias: Added to `before`, if that has not been done yet.
-            hidden_mask: What the hidden units are multiplied by before the recurrent kernel.
-        """
-        recurrent = None
-        if self.use_recurrent_kernel:
-            hidden = states["hidden"]
-            hidden = hidden if hidden_mask is None else hidden * hidden_mask
-            recurrent = ops.matmul(hidden, self.recurrent_kernel)
-        if self.controller.biases == 1:
-            # Summed up first, in the order of equation 6.
-            before = add_bias(before if recurrent is None else before + recurrent, bias)
-            recurrent = None
-        else:
-            before = add_bias(before, bias)
-            if recurrent is not None and self.use_bias:
-                recurrent = recurrent + self.bias[1]
-        gates = self.controller.gates
-        after, _ = self.controller.step(
-            ops.split(before, gates, axis=-1) if gates > 1 else [before],
-            recurrent if recurrent is None else ops.split(recurrent, gates, axis=-1),
-            states,
-        )
-        return after
+            projected: What `projected` made of the inputs.
+            read: `[batch, read_depth * element_size * num_memories]`, what was read.
+            states: The controller's states before it, by name.
+            hidden_mask: What the hidden units are multiplied by before they are seen.
 
-    @property
-    def input_bias(self) -> Tensor | None:
-        """The bias of what comes from the input; `None` without."""
-        return self.bias if self.bias is None or self.controller.biases == 1 else self.bias[0]
+        Returns:
+            The controller's states after it; the actions' logits, `[batch, actions *
+            num_memories]`; and the elements to write, `[batch, element_size * num_memories]`.
+        """
+        after, [logits, *values] = self.decide(
+            projected, read, states, tuple(self._outputs), hidden_mask
+        )
+        if self.writes_hidden:
+            return after, logits, ops.repeat(states["hidden"], self.num_memories, axis=-1)
+        return after, logits, ops.sigmoid(values[0])
 
     def begun_anew(self, resets: Tensor, states: Sequence[Tensor]) -> list[Tensor]:
         """The states, or those before a first step in the rows where `resets`, `[batch, 1]`."""
@@ -408,6 +397,7 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
             "rounding": self.rounding,
             "element_size": self.element_size,
             "controller": self.controller.name,
+            "writes_hidden": self.writes_hidden,
             "dropout": self.dropout,
             "recurrent_dropout": self.recurrent_dropout,
             "memory_dropout": self.memory_dropout,
@@ -440,12 +430,6 @@ class MemoryCell(RecurrentCell, DropoutRNNCell):
                     f"{type(self).__name__} expects a {name} state of shape (batch, {expected}, "
                     f"got shape {tuple(state.shape)}."
                 )
-
-
-def _name_of(activation):
-    """A Keras activation's name, or a callable as it is."""
-    name = keras.activations.serialize(activation)
-    return name if isinstance(name, str) else activation
 
 
 def _each(actions) -> list:

@@ -88,6 +88,7 @@ class MemoryRNN(keras.layers.RNN):
         recurrent_dropout: float = 0.0,
         memory_dropout: float = 0.0,
         seed: int | None = None,
+        writes_hidden: bool = False,
         kind: MemoryKind | str | None = None,
         kernel_initializer: Initializer = "glorot_uniform",
         recurrent_initializer: Initializer = "orthogonal",

@@ -37,11 +37,15 @@ class StackCell(MemoryCell):
             of `"simple"`, tanh of the others.
         element_size: Positive integer, how many numbers an element has; one action moves them all.
         controller: `"simple"`, the paper's; `"gru"` or `"lstm"`, which are Keras' own but for what
-            they read of the memory. The states of `"lstm"` are `[hidden, cell, memory]`.
+            they read of the memory; `"second_order"`, for discrete states: the input chooses the
+            table that says which one comes next. The states of `"lstm"` are
+            `[hidden, cell, memory]`.
         dropout, recurrent_dropout: As in Keras' own cells, which share of the inputs, and of the
             hidden units that the next step sees, is dropped in training.
         memory_dropout: Which share of what is read from the memories is dropped in training.
         seed: Seed of what is dropped.
+        writes_hidden: Boolean, whether the element written is the hidden units before the step; of
+            `"second_order"`, with an `element_size` of as many as `units`.
         kernel_initializer, recurrent_initializer, memory_initializer, action_initializer,
             push_initializer, bias_initializer: Initializers of the weights.
         kernel_regularizer, …: Regularizers of the same weights.
@@ -83,6 +87,7 @@ class StackCell(MemoryCell):
         memory_dropout: float = 0.0,
         seed: int | None = None,
         *,
+        writes_hidden: bool = False,
         kernel_initializer: Initializer = "glorot_uniform",
         recurrent_initializer: Initializer = "orthogonal",
         memory_initializer: Initializer = "glorot_uniform",

@@ -79,6 +79,7 @@ class StackRNN(MemoryRNN):
         recurrent_dropout: float = 0.0,
         memory_dropout: float = 0.0,
         seed: int | None = None,
+        writes_hidden: bool = False,
         kernel_initializer: Initializer = "glorot_uniform",
         recurrent_initializer: Initializer = "orthogonal",
         memory_initializer: Initializer = "glorot_uniform",

@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras_stackrnn.kernels import pointer_scan
 from keras_stackrnn.kernels.lanes import dimensions
 from keras_stackrnn.kernels.scan import Scan, Steps, scan
-from keras_stackrnn.kernels.weights import kernel_weights
+from keras_stackrnn.kernels.weights import kernel_weights, projected
 from keras_stackrnn.layers.memory_budget import refuse_if_too_large
 from keras_stackrnn.layers.memory_cell import MemoryCell
 from keras_stackrnn.memories.soft import EMPTY, row_count
@@ -77,12 +77,9 @@ def run(
     masks = cell.dropout_masks(sequences[:, 0], begin["hidden"], training)
     if "inputs" in masks:
         sequences = sequences * masks["inputs"][:, None]
-    projected = tf.matmul(sequences, cell.kernel)
-    if cell.use_bias:
-        projected += cell.input_bias
     done = scan(
         options,
-        tf.transpose(projected, [1, 2, 0])[:, None],
+        tf.transpose(projected(cell, sequences), [1, 2, 0])[:, None],
         {name: tf.transpose(state)[None] for name, state in begin.items()},
         memory,
         kernel_weights(cell),

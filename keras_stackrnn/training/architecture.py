@@ -3,9 +3,9 @@
 import dataclasses
 from collections.abc import Sequence
 
-from keras_stackrnn import memories
+from keras_stackrnn import controllers, memories
 from keras_stackrnn.memories.layout import MemoryLayout
-from keras_stackrnn.models import NextSymbolModel, SequenceModel, has_memory
+from keras_stackrnn.models import CONTROLLERS_ALONE, NextSymbolModel, SequenceModel, has_memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Architecture:
     context_units: int = 0
     element_size: int = 1
     controller: str = "simple"
+    writes_hidden: bool = False
     outputs: int | None = None
 
     @property
@@ -37,14 +38,33 @@ class Architecture:
         return self.symbols if self.outputs is None else self.outputs
 
     @property
+    def decider(self) -> controllers.Controller:
+        """The controller."""
+        name = CONTROLLERS_ALONE.get(self.kind, self.controller)
+        return controllers.get(name, writes_hidden=self.writes_hidden)
+
+    @property
     def layout(self) -> MemoryLayout:
-        kind = memories.get(self.kind).using(self.no_op)
+        """What the memories are; where there are none, of any kind, as there are none of it."""
+        kind = memories.get(self.kind if has_memory(self.kind) else "stack").using(self.no_op)
         return MemoryLayout(kind, self.read_depth, self.element_size)
 
     @property
+    def rows(self) -> int:
+        """How many elements the memories hold in training."""
+        return self.read_depth if self.capacity is None else self.capacity
+
+    @property
     def controls(self) -> int:
-        """How many numbers decide about all memories of a model."""
-        return self.layout.controls * self.memories
+        """How many numbers a step decides about all memories of a model."""
+        layout = self.layout
+        numbers = layout.controls - (layout.element_size if self.writes_hidden else 0)
+        return numbers * self.memories
+
+    @property
+    def logits(self) -> int:
+        """How many numbers of a step get noise: those of the controls, and of discrete states."""
+        return self.controls + (self.units if self.decider.order > 1 else 0)
 
     def model(
         self,
@@ -62,7 +82,7 @@ class Architecture:
         }
         if has_memory(self.kind):
             names = ("memories", "capacity", "read_depth", "no_op", "use_recurrent_kernel")
-            names = (*names, "element_size", "controller")
+            names = (*names, "element_size", "controller", "writes_hidden")
             arguments |= {name: getattr(self, name) for name in names}
         if self.context_units:
             arguments["context_units"] = self.context_units

@@ -35,4 +35,5 @@ def _described(model: SequenceModel) -> str:
     values |= {"read_depth": model.read_depth, "element_size": model.element_size}
     values |= {"no_op": model.no_op, "controller": model.controller, "biases": model.use_bias}
     values["recurrent_kernel"] = model.use_recurrent_kernel
+    values["writes_hidden"] = model.writes_hidden
     return ", ".join(f"{name}={value}" for name, value in values.items())

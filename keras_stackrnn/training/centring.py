@@ -62,7 +62,8 @@ class _Reader(NamedTuple):
 class Centring:
     """The kernels of a model that read sigmoids, and the biases that make up for these' middle.
 
-    Of an LSTM there are none: what it gives lies around 0 already.
+    Of a GRU or an LSTM there are none: what it gives lies around 0 already. Nor are there of a
+    second-order controller, whose hidden units are probabilities.
 
     Args:
         model: A model with biases.
@@ -74,7 +75,7 @@ class Centring:
     def __init__(self, model: NextSymbolModel):
         self._readers = []
         self.outputs = np.zeros(model.output_layer.kernel.shape[0], np.float32)
-        if model.kind == "lstm":
+        if model.kind in ("gru", "lstm", "second_order"):
             return
         inputs = np.zeros(model.recurrent[0].cell.kernel.shape[0], np.float32)
         for layer in model.recurrent:

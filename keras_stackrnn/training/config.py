@@ -136,7 +136,7 @@ class TrainingConfig(Config):
     initial_scale: float = value("Standard deviation of the initial weights.", above=0)
 
     @classmethod
-    def from_recipe(cls, task, model="stack", recipe=None, **given):
+    def from_recipe(cls, task, model=None, recipe=None, **given):
         import_tasks(given.get("imports"))
         return super().from_recipe(task, model, recipe, **given)
 
@@ -146,8 +146,13 @@ class TrainingConfig(Config):
             tasks.get(task)
 
     @classmethod
+    def model_for(cls, task: str) -> str:
+        return recipes.model_for(task)
+
+    @classmethod
     def defaults(cls, task: str, model: str, recipe: str, given: dict) -> dict:
-        values = recipes.defaults(own_tasks.find(task, given), model, recipe)
+        controller = given.get("controller", "simple")
+        values = recipes.defaults(own_tasks.find(task, given), model, recipe, controller)
         values |= dict.fromkeys(own_tasks.VALUES)
         # Whoever chooses one way to clip does not want the recipe's as well.
         if "clip_value" in given and "clip_norm" not in given:
@@ -157,11 +162,11 @@ class TrainingConfig(Config):
         return values
 
     def architecture(self, symbols: int, outputs: int | None = None) -> Architecture:
+        architecture = super().architecture(symbols, outputs)
+        # A population has biases only to make up for what centring moves: see centring.py.
+        has_bias = self.centred or (not has_memory(self.model) and architecture.decider.order == 1)
         return dataclasses.replace(
-            super().architecture(symbols, outputs),
-            use_recurrent_kernel=self.use_recurrent_kernel,
-            # A population has biases only to make up for what centring moves: see centring.py.
-            use_bias=self.centred or not has_memory(self.model),
+            architecture, use_recurrent_kernel=self.use_recurrent_kernel, use_bias=has_bias
         )
 
     def learned_task(self) -> tasks.Task:
@@ -180,8 +185,8 @@ class TrainingConfig(Config):
             )
         self._check_n()
         self.check_memory("rounding")
-        if has_memory(self.model):
-            self._check_memory_search()
+        if has_memory(self.model) or self.model == "second_order":
+            self._check_search()
         else:
             self._check_baseline()
         if (self.clip_norm is None) == (self.clip_value is None):
@@ -209,7 +214,14 @@ class TrainingConfig(Config):
                 f"{task.places(self.max_n)} or more for max_n={self.max_n}, got {self.window}."
             )
 
-    def _check_memory_search(self):
+    def _check_search(self):
+        if "second_order" in (self.model, self.controller):
+            for name, needed in (("use_recurrent_kernel", True), ("centred", False)):
+                if getattr(self, name) != needed:
+                    raise ValueError(
+                        "A second-order controller looks its next state up by its last one, and "
+                        f"has no sigmoids: {name} must be {needed}, got {getattr(self, name)}."
+                    )
         if self.layers != 1:
             raise ValueError(
                 f"model={self.model!r} is trained with one layer, got layers={self.layers}; "

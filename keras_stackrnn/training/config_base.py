@@ -11,7 +11,7 @@ from keras_stackrnn.training.checks import check_choice, check_range, check_type
 
 OPTIMIZERS = ("adam", "sgd")
 # What models without a memory have nothing of.
-_OF_MEMORIES = {"element_size": 1, "controller": "simple"}
+_OF_MEMORIES = {"element_size": 1, "controller": "simple", "writes_hidden": False}
 
 
 def value(help: str, *, flag: str | None = None, choices: tuple[str, ...] = (), **bounds):
@@ -64,6 +64,10 @@ class Config:
         f"What decides about the memory: {', '.join(controllers.names())}.",
         choices=controllers.names(),
     )
+    writes_hidden: bool = value(
+        "Whether the element written is the hidden units before the step; with second_order, and "
+        "an element_size of as many as units."
+    )
     capacity: int | None = value(
         "Elements a memory holds in training; later it is unbounded.", above=0
     )
@@ -93,11 +97,12 @@ class Config:
 
     @classmethod
     def from_recipe(
-        cls, task: str, model: str = "stack", recipe: str | None = None, **given
+        cls, task: str, model: str | None = None, recipe: str | None = None, **given
     ) -> Self:
         """A recipe's configuration, with values of your own in the place of its."""
         recipe = cls.RECIPES[0] if recipe is None else recipe
         cls.check_task(task)
+        model = cls.model_for(task) if model is None else model
         check_choice("model", model, kinds())
         check_choice("recipe", recipe, cls.RECIPES)
         unknown = given.keys() - {field.name for field in dataclasses.fields(cls)}
@@ -110,6 +115,11 @@ class Config:
     def check_task(cls, task: str) -> None:
         """Raises unless there is such a task."""
         raise NotImplementedError("A configuration says which tasks there are.")
+
+    @classmethod
+    def model_for(cls, task: str) -> str:
+        """The model that a task is learned by if none is asked for."""
+        return "stack"
 
     @classmethod
     def defaults(cls, task: str, model: str, recipe: str, given: dict) -> dict:
@@ -160,6 +170,12 @@ class Config:
                 raise ValueError(
                     f"capacity must be at least read_depth, {self.read_depth}, got {self.capacity}."
                 )
+            controllers.get(self.controller, writes_hidden=self.writes_hidden)
+            if self.writes_hidden and self.element_size != self.units:
+                raise ValueError(
+                    "With writes_hidden an element is as large as the hidden units: element_size "
+                    f"must be {self.units}, got {self.element_size}."
+                )
             return
         for name, usual in _OF_MEMORIES.items():
             if (value := getattr(self, name)) != usual:
@@ -187,6 +203,7 @@ class Config:
             self.no_op,
             element_size=self.element_size,
             controller=self.controller,
+            writes_hidden=self.writes_hidden,
             outputs=outputs,
         )
 

@@ -50,14 +50,21 @@ class Exam:
         rows: Sequences, the longest last.
         least_confidence: How sure a replica has to be of every symbol.
         valid: Which symbols may come after those of the rows, where several may.
+        ways: Whether actions are rounded: the ways in which each sequence is read.
 
     Attributes:
         size: The number of sequences.
     """
 
     def __init__(
-        self, validate, rows: Rows, least_confidence: float, valid: np.ndarray | None = None
+        self,
+        validate,
+        rows: Rows,
+        least_confidence: float,
+        valid: np.ndarray | None = None,
+        ways: tuple[bool, ...] = (False, True),
     ):
+        self._ways = ways
         self._validate = validate
         self._least_confidence = least_confidence
         # Rows of zeros, which score nothing, make all calls of one size: that is one program.
@@ -77,7 +84,7 @@ class Exam:
 
     def _right_and_sure(self, weights) -> tuple[np.ndarray, np.ndarray]:
         """Whether each replica is right on every row, and how sure it is at least."""
-        scores = [score for rows in self._calls for score in self._both_ways(weights, rows)]
+        scores = [score for rows in self._calls for score in self._all_ways(weights, rows)]
         right = np.min([score.right for score in scores], axis=0) == _ROWS_A_CALL
         return right, np.min([score.confidence for score in scores], axis=0)
 
@@ -85,13 +92,13 @@ class Exam:
         shares = []
         for change in _CHANGES:
             for draw in range(_DRAWS_A_CHANGE):
-                scores = self._both_ways(_changed(weights, change, draw), self._calls[-1])
+                scores = self._all_ways(_changed(weights, change, draw), self._calls[-1])
                 wrong = _ROWS_A_CALL - np.min([score.right for score in scores], axis=0)
                 shares.append(1 - wrong / self._longest)
         return np.mean(shares, axis=0)
 
-    def _both_ways(self, weights, rows) -> list:
-        return [self._validate(weights, *rows, rounding=rounding) for rounding in (False, True)]
+    def _all_ways(self, weights, rows) -> list:
+        return [self._validate(weights, *rows, rounding=rounding) for rounding in self._ways]
 
 
 def _in_calls(array: np.ndarray) -> np.ndarray:

@@ -30,6 +30,7 @@ _EVERY_TASK = {
     "no_op": False,
     "element_size": 1,
     "controller": "simple",
+    "writes_hidden": False,
     "no_op_bias": 0.0,
     "read_depth": 2,
     "capacity": None,
@@ -75,14 +76,18 @@ _SIZES = {
     "stack": {"memories": 60, "no_op": True, "capacity": 64},
     "list": {"memories": 30, "no_op": True, "capacity": 64},
     "rnn": {},
+    "gru": {},
     "lstm": {},
+    "second_order": {},
     "srcn": {"context_units": 40},
 }
 _OF_WORDS = {
     "stack": _SIGMOIDS_OF_WORDS,
     "list": _SIGMOIDS_OF_WORDS,
     "rnn": _SIGMOIDS_OF_WORDS,
+    "gru": {},
     "lstm": {},
+    "second_order": {},
     "srcn": {"initial_scale": 4.0},
 }
 

@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_stackrnn import controllers
 from keras_stackrnn.kernels.lanes import steps_first
 from keras_stackrnn.kernels.replica_groups import replica_groups
-from keras_stackrnn.kernels.scan import Scan, Steps, scan
+from keras_stackrnn.kernels.scan import Scan, Steps, decider_of, scan
 from keras_stackrnn.memories.soft import EMPTY
 from keras_stackrnn.models import THRESHOLD
 from keras_stackrnn.training.architecture import Architecture
@@ -47,8 +46,8 @@ class PopulationScores(NamedTuple):
 def empty(architecture: Architecture, replicas: int, lanes: int) -> tuple[dict, tf.Tensor]:
     """The controller's states and the memories before anything was read."""
     row_size = architecture.layout.numbers * architecture.memories
-    memory_shape = [replicas, architecture.capacity, row_size * lanes]
-    names = controllers.get(architecture.controller).states
+    memory_shape = [replicas, architecture.rows, row_size * lanes]
+    names = architecture.decider.states
     states = {name: tf.zeros([replicas, architecture.units, lanes]) for name in names}
     return states, tf.fill(memory_shape, EMPTY)
 
@@ -59,7 +58,8 @@ def forward(architecture, weights, states, memory, tokens, *, noise=None, resets
     `resets`, `[R, B, T]`, say before which tokens all begins anew. `options` are those of a `Scan`,
     which leaves the last memory out unless told otherwise.
     """
-    options = Scan(architecture.layout, controllers.get(architecture.controller), **options)
+    decider = decider_of(architecture.decider)
+    options = Scan(architecture.layout, architecture.decider, **options)
     if architecture.use_bias:
         weights = uncentred(weights)
     replicas, lanes, steps = tokens.shape
@@ -68,10 +68,8 @@ def forward(architecture, weights, states, memory, tokens, *, noise=None, resets
     # A product, because the gradient of looking rows up is slow.
     symbols = tf.one_hot(tf.transpose(tokens, [0, 2, 1]), architecture.symbols, axis=1)
     symbols = tf.reshape(symbols, [replicas, architecture.symbols, steps * lanes])
-    projected = tf.matmul(weights["kernel"], symbols, transpose_a=True)
-    projected = steps_first(projected, steps)
-    outside = ("kernel", "output_kernel", "output_bias")
-    of_steps = {name: weight for name, weight in weights.items() if name not in outside}
+    projected = steps_first(decider.projected(weights, symbols), steps)
+    of_steps = {name: weights[name] for name in decider.WEIGHTS if name in weights}
     done = scan(options, projected, states, memory, of_steps, Steps(noise=noise, resets=resets))
     logits = tf.matmul(weights["output_kernel"], done.hiddens)
     if architecture.use_bias:
@@ -134,7 +132,8 @@ class Trainer:
             state: A `State`. Memories are not in it: they are empty before the first window.
             learning_rates: `[W, R]`, for W windows.
             noise: `[R]`, the standard deviation of the Gaussian noise on the logits of actions and
-                values. It drives actions to 0 and 1, where rounding them changes nothing.
+                values, and of discrete states. It drives actions to 0 and 1, where rounding them
+                changes nothing.
             seeds: `[W, 2]`, those of the noise.
             *windows: The fields of `Windows`, `[W, R, B, T]`, or `WindowsOfLanguages`.
 
@@ -146,7 +145,7 @@ class Trainer:
 
     def _with_noise(self, read, state, learning_rates, sizes, seeds, tokens, *symbols):
         windows, replicas, lanes, steps = tokens.shape
-        shape = [steps, replicas, self.architecture.controls, lanes]
+        shape = [steps, replicas, self.architecture.logits, lanes]
         # XLA's program for it would take longer than all the rest of the update.
         noise = [tf.random.stateless_normal(shape, seeds[i]) for i in range(windows)]
         noise = sizes[:, None, None] * tf.stack(noise)

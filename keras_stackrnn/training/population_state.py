@@ -7,27 +7,40 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_stackrnn import controllers
 from keras_stackrnn.training.architecture import Architecture
 
 
 def weight_shapes(architecture: Architecture) -> dict[str, tuple[int, int]]:
     """The shapes of one replica's weights, as the kernels take them."""
-    symbols, units = architecture.symbols, architecture.units
-    gates = units * controllers.get(architecture.controller).gates
-    elements = architecture.read_depth * architecture.element_size * architecture.memories
+    of_order = {1: _first_order_shapes, 2: _second_order_shapes}[architecture.decider.order]
+    shapes = {**of_order(architecture), "output_kernel": (architecture.answers, architecture.units)}
+    if architecture.use_bias:
+        shapes["output_bias"] = (architecture.answers, 1)
+    return shapes
+
+
+def _first_order_shapes(architecture):
+    units = architecture.units
+    gates = units * architecture.decider.gates
     shapes = {
-        "kernel": (symbols, gates),
-        "memory_kernel": (gates, elements),
+        "kernel": (architecture.symbols, gates),
+        "memory_kernel": (gates, _numbers_read(architecture)),
         "control_kernel": (architecture.controls, units),
-        "output_kernel": (architecture.answers, units),
     }
     if architecture.use_recurrent_kernel:
         shapes["recurrent_kernel"] = (gates, units)
     if architecture.use_bias:
         shapes["control_bias"] = (architecture.controls, 1)
-        shapes["output_bias"] = (architecture.answers, 1)
     return shapes
+
+
+def _second_order_shapes(architecture):
+    pairs = (architecture.units + 1) * (_numbers_read(architecture) + 1)
+    return {"kernel": (architecture.symbols * architecture.logits, pairs)}
+
+
+def _numbers_read(architecture):
+    return architecture.read_depth * architecture.element_size * architecture.memories
 
 
 class State(NamedTuple):

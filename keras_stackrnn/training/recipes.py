@@ -50,6 +50,7 @@ _EVERY_TASK = {
     "no_op": False,
     "element_size": 1,
     "controller": "simple",
+    "writes_hidden": False,
     # The memory is all there is to remember with, as in the paper.
     "use_recurrent_kernel": False,
     "layers": 1,
@@ -146,6 +147,13 @@ _TASKS |= {
     for name, values in _OF_CHOMSKY.items()
 }
 
+# Their states are those of a finite automaton, which a table of next states says at once.
+_OF_AUTOMATA = {
+    "chomsky/cycle_navigation": {"units": 8},
+    "chomsky/missing_duplicate_string": {"units": 8},
+    "chomsky/modular_arithmetic": {"units": 80},
+}
+
 # Files hold few examples, so that a small model does; all that are held out are validated on.
 _OF_FILES = {"units": 24, "memories": 3, "validation_sequences": 100, "lifetime": 960}
 # What may come in strings nobody knows, so that no restart is ever done: all live once, to the end.
@@ -180,6 +188,24 @@ _BASELINE = {
 # For networks without gates, and to add: they are still learning when others are done.
 _LONG_LIFE = {"lifetime": 9600}
 
+# Tables of next states are found from large weights, and lost where they are sharpened later.
+_SECOND_ORDER = {
+    "use_recurrent_kernel": True,
+    "initial_scale": 1.0,
+    "learning_rate": 0.01,
+    "clip_norm": 1.0,
+    "action_noise": 0.5,
+    "centred": False,
+}
+_SECOND_ORDER_ALONE = {
+    **_SECOND_ORDER,
+    "units": 16,
+    "memories": 0,
+    "no_op": False,
+    "capacity": None,
+    "learning_rate": 0.02,
+}
+
 _PAPER = {
     "centred": False,
     "optimizer": "sgd",
@@ -199,19 +225,28 @@ _PAPER = {
 }
 
 
-def defaults(task: tasks.Task, model: str, recipe: str) -> dict:
-    """The recipe's values for a task and a model."""
+def model_for(task: str) -> str:
+    """The model that a task is learned by if none is asked for."""
+    return "second_order" if task in _OF_AUTOMATA else "stack"
+
+
+def defaults(task: tasks.Task, model: str, recipe: str, controller: str = "simple") -> dict:
+    """The recipe's values for a task, a model and its controller."""
     of_task = _TASKS.get(_family(task.name), _COUNTING)
     values = {**_EVERY_TASK, **(of_task.get(model) or of_task[_most_alike(model)])}
     values |= _fitting(task)
-    if not has_memory(model):
+    if model == "second_order":
+        values |= {**_SECOND_ORDER_ALONE, **_OF_AUTOMATA.get(task.name, {})}
+    elif not has_memory(model):
         values |= {**_BASELINE, "no_op": False}
         if model == "rnn" or task.name == "binary_addition":
             values |= _LONG_LIFE
+    elif controller == "second_order":
+        values |= _SECOND_ORDER
     values["rounding"] = has_memory(model)
     if recipe == "paper":
         values |= _PAPER
-        values["use_recurrent_kernel"] = not has_memory(model)
+        values["use_recurrent_kernel"] = not has_memory(model) or controller == "second_order"
     return values
 
 

@@ -10,12 +10,13 @@ of validation and exam are as short as the training ones: the lengths of the tes
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable
 
 import numpy as np
 import tensorflow as tf
 
-from keras_stackrnn.models import NextSymbolModel
+from keras_stackrnn.models import NextSymbolModel, has_memory
 from keras_stackrnn.training import population, population_state
 from keras_stackrnn.training.beginnings import weights_to_begin_with
 from keras_stackrnn.training.conversion import to_keras
@@ -48,6 +49,8 @@ class Search:
         self._data, self._task = data, data.task
         self._lessons = data.task.lessons(config.first_max_n, config.max_n)
         self._architecture = config.architecture(data.task.symbols, len(data.task.outputs))
+        # Without a memory there is nothing to round.
+        self._ways = (False, True) if has_memory(config.model) else (False,)
         self._trainer = population.trainer(
             self._architecture,
             optimizer=config.optimizer,
@@ -70,7 +73,9 @@ class Search:
         if config.exam_sequences:
             rows = data.exam(config.exam_sequences)
             valid = self._task.valid_next(rows)
-            self._exam = Exam(self._trainer.validate, rows, config.exam_confidence, valid)
+            self._exam = Exam(
+                self._trainer.validate, rows, config.exam_confidence, valid, self._ways
+            )
         self._in_a_row = None
         if config.sequences_in_a_row:
             rows = data.in_a_row(config.sequences_in_a_row, _STREAMS)
@@ -123,7 +128,7 @@ class Search:
             solved=self._solved(),
             best_entropy=best.rounded_entropy,
             soft_accuracy=best.soft_accuracy,
-            rounded_accuracy=best.rounded_accuracy,
+            rounded_accuracy=best.rounded_accuracy if len(self._ways) > 1 else math.nan,
         )
 
     def rank(self) -> tuple:
@@ -288,13 +293,15 @@ class Search:
     def _scores(self, weights, symbols) -> list[Scores]:
         """The scores of every replica with these weights."""
         columns = []
-        for rounding in (False, True):
+        for rounding in self._ways:
             right, entropy, confidence = (
                 score.numpy()
                 for score in self._trainer.validate(weights, *symbols, rounding=rounding)
             )
             share = self._task.validated(right / len(symbols[0]), entropy)
             columns += [share.tolist(), entropy.tolist(), confidence.tolist()]
+        if len(self._ways) == 1:
+            columns *= 2
         return [Scores(*values) for values in zip(*columns, strict=True)]
 
     def _improves(self, scores: Scores, best: Scores) -> bool:

@@ -55,7 +55,7 @@ class SearchTask:
         if self._task.division:
             self._say(f"{self._config.task}: {self._task.division}")
         data = TrainingData.of(self._config)
-        if self._has_memory:
+        if self._has_memory or self._config.model == "second_order":
             self._search = Search(self._config, data, self._say)
         else:
             self._search = BaselineSearch(self._config, data)
