@@ -1,6 +1,7 @@
 """Sequence models: token ids in, the logits of an answer at each of them out."""
 
-from typing import Self
+from collections.abc import Iterable
+from typing import Any, Self
 
 import keras
 from keras import ops
@@ -10,6 +11,7 @@ from keras_stackrnn.layers import layer_of
 from keras_stackrnn.layers.arguments import require_positive_integer
 from keras_stackrnn.layers.controller_cell import ControllerCell
 from keras_stackrnn.layers.srcn_cell import SRCNCell
+from keras_stackrnn.types import Tensor
 
 # What can be built without a memory, and the controller that each of them is.
 CONTROLLERS_ALONE = {
@@ -72,24 +74,24 @@ class SequenceModel(keras.Model):
 
     def __init__(
         self,
-        kind,
-        vocabulary,
-        units,
-        layers=1,
-        memories=1,
-        capacity=None,
-        read_depth=2,
-        no_op=False,
-        rounding=False,
-        use_recurrent_kernel=False,
-        use_bias=False,
-        embedding_size=None,
-        task=None,
-        context_units=40,
-        element_size=1,
-        controller="simple",
-        writes_hidden=False,
-        **kwargs,
+        kind: str,
+        vocabulary: Iterable[str],
+        units: int,
+        layers: int = 1,
+        memories: int = 1,
+        capacity: int | None = None,
+        read_depth: int = 2,
+        no_op: bool = False,
+        rounding: bool = False,
+        use_recurrent_kernel: bool = False,
+        use_bias: bool = False,
+        embedding_size: int | None = None,
+        task: str | None = None,
+        context_units: int = 40,
+        element_size: int = 1,
+        controller: str = "simple",
+        writes_hidden: bool = False,
+        **kwargs: Any,
     ):
         if kind not in kinds():
             raise ValueError(
@@ -173,7 +175,7 @@ class SequenceModel(keras.Model):
         """What the model gives logits of."""
         return self.vocabulary
 
-    def answer_places_of(self, lengths):
+    def answer_places_of(self, lengths: Any) -> tuple[Any, Any]:
         """Where the first answer to texts of these lengths stands, and how many there are.
 
         They may be arrays or tensors of integers. Places beyond a text's end hold marks.
@@ -184,7 +186,7 @@ class SequenceModel(keras.Model):
     def has_memory(self) -> bool:
         return has_memory(self.kind)
 
-    def reading(self) -> dict:
+    def reading(self) -> dict[str, Any]:
         """How what a user writes becomes what the model reads, fit for JSON: its task's `form`, and
         where answers have places of their own, how many `answer_places` and places of `computation`
         there are (`Transduction` says it), and which symbol ends an answer."""
@@ -195,7 +197,7 @@ class SequenceModel(keras.Model):
             "terminator": None,
         }
 
-    def build(self, tokens_shape):
+    def build(self, tokens_shape: tuple[int | None, ...]) -> None:
         features = self.embedding_size or len(self.vocabulary)
         if self.embedding is not None:
             self.embedding.build(tokens_shape)
@@ -205,19 +207,19 @@ class SequenceModel(keras.Model):
         self.output_layer.build((*tokens_shape, features))
         self.built = True
 
-    def call(self, tokens, training=None):
+    def call(self, tokens: Tensor, training: bool | None = None) -> Tensor:
         sequences = self.embed(tokens)
         for layer in self.recurrent:
             sequences = layer(sequences, training=training)
         return self.output_layer(sequences)
 
-    def embed(self, tokens):
+    def embed(self, tokens: Tensor) -> Tensor:
         """What the first recurrent layer reads for these tokens."""
         if self.embedding is not None:
             return self.embedding(tokens)
         return ops.one_hot(tokens, len(self.vocabulary), dtype=self.compute_dtype)
 
-    def twin(self, **changes) -> Self:
+    def twin(self, **changes: Any) -> Self:
         """The same model with the same weights, but for `changes` of its configuration.
 
         Example:
@@ -231,7 +233,7 @@ class SequenceModel(keras.Model):
         twin.set_weights(self.get_weights())
         return twin
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "kind": self.kind,

@@ -1,5 +1,8 @@
 """Models for each form of task: what they give logits of, and how they read what a user writes."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import keras
 
 from keras_stackrnn.models import NextSymbolModel, SequenceModel
@@ -30,15 +33,15 @@ class Transducer(SequenceModel):
 
     def __init__(
         self,
-        kind,
-        vocabulary,
-        units,
+        kind: str,
+        vocabulary: Iterable[str],
+        units: int,
         *,
-        outputs,
-        answer_places=(1, 1, 0),
-        computation=0,
-        terminator=None,
-        **kwargs,
+        outputs: Iterable[str],
+        answer_places: Iterable[int] = (1, 1, 0),
+        computation: int = 0,
+        terminator: str | None = None,
+        **kwargs: Any,
     ):
         self._outputs = list(outputs)
         super().__init__(kind, vocabulary, units, **kwargs)
@@ -54,10 +57,10 @@ class Transducer(SequenceModel):
     def marks(self) -> int:
         return 2 if self.computation else 1
 
-    def answer_places_of(self, lengths):
+    def answer_places_of(self, lengths: Any) -> tuple[Any, Any]:
         return lengths * (1 + self.computation), self.answer_places.of(lengths)
 
-    def reading(self):
+    def reading(self) -> dict[str, Any]:
         return {
             "form": Transduction.form,
             "answer_places": list(self.answer_places),
@@ -65,7 +68,7 @@ class Transducer(SequenceModel):
             "terminator": self.terminator,
         }
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "outputs": self._outputs,
@@ -95,7 +98,15 @@ class Recognizer(SequenceModel):
 
     marks = 1
 
-    def __init__(self, kind, vocabulary, units, *, labels, **kwargs):
+    def __init__(
+        self,
+        kind: str,
+        vocabulary: Iterable[str],
+        units: int,
+        *,
+        labels: Iterable[str],
+        **kwargs: Any,
+    ):
         self._labels = list(labels)
         super().__init__(kind, vocabulary, units, **kwargs)
 
@@ -103,13 +114,13 @@ class Recognizer(SequenceModel):
     def answers(self) -> list[str]:
         return self._labels
 
-    def answer_places_of(self, lengths):
+    def answer_places_of(self, lengths: Any) -> tuple[Any, Any]:
         return lengths, 0 * lengths + 1
 
-    def reading(self):
+    def reading(self) -> dict[str, Any]:
         return {**super().reading(), "form": Recognition.form, "answer_places": [0, 1, 1]}
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "labels": self._labels}
 
 
