@@ -18,6 +18,9 @@ _SYMBOLS_A_CALL = 2**17
 # More of them where that is a compiled program, but for large models.
 _NUMBERS_A_COMPILED_CALL = 2**25
 _SHORTEST_CALL = 32
+# Rows of different lengths that together have no more symbols than these are read in one call: that
+# takes less time than to build another program.
+_FEW_SYMBOLS = 2**14
 # Where there are more symbols than these to read, it pays to compile the programs.
 _SYMBOLS_WORTH_COMPILING = 2**23
 # Sequences of one size that are drawn at once.
@@ -53,6 +56,15 @@ class Accuracy:
     def mean(self) -> float:
         """The mean of the score over the n, in percent."""
         return 100 * math.fsum(self.per_n.values()) / len(self.per_n)
+
+    def of(self, n_values: Iterable[int]) -> "Accuracy":
+        """The scores for some n, of those that there are."""
+
+        def some(per_n: dict[int, float]) -> dict[int, float]:
+            return {n: per_n[n] for n in n_values if n in per_n}
+
+        further = {name: some(per_n) for name, per_n in self.further.items()}
+        return dataclasses.replace(self, per_n=some(self.per_n), further=further)
 
 
 def evaluate(
@@ -216,23 +228,35 @@ def _calls(drawn: Iterator[_Part], rows_a_call: Callable[[int], int]) -> Iterato
                 parts[:] = [together.take(slice(full, None))]
                 for start in range(0, full, count):
                     yield together.take(slice(start, start + count))
-    for parts in waiting.values():
-        together = _Part.joined(parts)
-        if len(together.n):
-            yield together
+    left = [_Part.joined(parts) for _, parts in sorted(waiting.items())]
+    yield from _few_together([part for part in left if len(part.n)], rows_a_call)
+
+
+def _few_together(parts: list[_Part], rows_a_call: Callable[[int], int]) -> Iterator[_Part]:
+    """The same rows, by length; shorter ones join those of the next length where they are few."""
+    waiting: list[_Part] = []
+    for part in parts:
+        length = part.rows.tokens.shape[1]
+        few = min(_FEW_SYMBOLS // length, rows_a_call(length))
+        if waiting and len(waiting[0].n) + len(part.n) > few:
+            yield waiting.pop()
+        padded = [each._replace(rows=each.rows.to_length(length)) for each in waiting]
+        waiting = [_Part.joined([*padded, part])]
+    yield from waiting
 
 
 class _Programs:
-    """Programs that read rows, one for each length, and count what is right.
+    """Programs that read rows, and count what is right.
 
-    Compiling them takes longer than running them once or twice without.
+    Compiling them takes longer than running them once or twice without. Where actions are rounded,
+    a program that is not compiled reads rows of any length; others are for one.
     """
 
     def __init__(self, model: SequenceModel, task: Task, compiled: bool):
         self._model = model
         self._task = task
         self._compiled = compiled
-        self._by_length: dict[int, Callable] = {}
+        self._by_length: dict[int | None, Callable] = {}
 
     def rows_a_call(self, length: int) -> int:
         """How many rows of a length are read at once."""
@@ -244,19 +268,21 @@ class _Programs:
     def measure(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """How many scored places of each row are right, and the nats of all that are asked."""
         length = rows.tokens.shape[1]
+        is_compiled = self._is_compiled(length)
         valid = self._task.valid_next(rows)
         arrays = [*rows[:4], *([] if valid is None else [valid])]
-        if length not in self._by_length:
-            self._by_length[length] = self._program(length, valid is not None)
+        steps = length if is_compiled or not self._model.rounding else None
+        if steps not in self._by_length:
+            self._by_length[steps] = self._program(steps, is_compiled, valid is not None)
         count = len(rows.lengths)
-        if self._is_compiled(length):
+        if is_compiled:
             # A shape of its own would be a program of its own.
             missing = self.rows_a_call(length) - count
             arrays = [np.pad(a, [(0, missing)] + [(0, 0)] * (a.ndim - 1)) for a in arrays]
-        right, nats = self._by_length[length](*map(tf.constant, arrays))
+        right, nats = self._by_length[steps](*map(tf.constant, arrays))
         return right.numpy()[:count], nats.numpy()[:count]
 
-    def _program(self, length: int, with_valid: bool):
+    def _program(self, steps: int | None, is_compiled: bool, with_valid: bool):
         def read(tokens, targets, asked, scored, *valid):
             logits = self._model(tokens)
             logs = tf.nn.log_softmax(logits)
@@ -270,13 +296,11 @@ class _Programs:
             return right, -tf.reduce_sum(tf.where(asked, chosen, 0), axis=1)
 
         kinds = [tf.int32, tf.int32, tf.bool, tf.bool]
-        shapes = [[None, length]] * len(kinds)
+        shapes = [[None, steps]] * len(kinds)
         if with_valid:
-            kinds, shapes = [*kinds, tf.bool], [*shapes, [None, length, len(self._task.outputs)]]
+            kinds, shapes = [*kinds, tf.bool], [*shapes, [None, steps, len(self._task.outputs)]]
         specs = [tf.TensorSpec(*spec) for spec in zip(shapes, kinds, strict=True)]
-        program = tf.function(
-            read, specs, autograph=False, jit_compile=self._is_compiled(length) or None
-        )
+        program = tf.function(read, specs, autograph=False, jit_compile=is_compiled or None)
         return program.get_concrete_function()
 
     def _is_compiled(self, length: int) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_stackrnn.evaluation import as_tested, check_fits
+from keras_stackrnn.kernels.pointer_scan import CHUNK
 from keras_stackrnn.models import SequenceModel
 from keras_stackrnn.tasks import Pattern
 
@@ -55,9 +56,11 @@ def evaluate_stream(
 
 
 def _answers(model: SequenceModel, tokens: np.ndarray) -> np.ndarray:
-    tokens = tf.constant(tokens[None])
+    count = len(tokens)
     if model.rounding:
-        # What its steps need is compiled for itself, a chunk at a time.
-        return np.argmax(model(tokens)[0], axis=-1)
-    read = tf.function(model, autograph=False, jit_compile=True)
-    return np.argmax(read(tokens)[0], axis=-1)
+        # Its steps are compiled, a chunk at a time: a last one that is shorter would be a program
+        # more, and what comes after the sequences changes nothing.
+        read, tokens = model, np.pad(tokens, (0, -count % CHUNK))
+    else:
+        read = tf.function(model, autograph=False, jit_compile=True)
+    return np.argmax(read(tf.constant(tokens[None]))[0, :count], axis=-1)

@@ -187,6 +187,8 @@ _take_steps_compiled = tf.function(
 
 def _take_chunks_eagerly(cell, projected, states, pointers, marks, watch=None):
     chunks = []
+    # With room for a chunk more than the first needs, one program does where memories stay shallow.
+    pointers = pointers.grown_for(2 * CHUNK)
     for begin in range(0, projected.shape[0], CHUNK):
         part = slice(begin, begin + CHUNK)
         pointers = pointers.grown_for(CHUNK)

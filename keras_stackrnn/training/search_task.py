@@ -1,6 +1,8 @@
 """A run on a task of sequences: its search, the picture of it, and the test at the end."""
 
 import dataclasses
+import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,6 +30,7 @@ _LONGEST_FAR = 8192
 _MOST_SYMBOLS = 200_000_000
 _SIZES_OF_MANY = 400
 _TRACED_SIZE = 6
+_SECONDS_BETWEEN_PICTURES = 2.0
 
 
 class SearchTask:
@@ -43,7 +46,7 @@ class SearchTask:
         self._say = say
         self._task = config.learned_task()
         self._has_memory = has_memory(config.model)
-        self._drawn, self._picture = None, None
+        self._drawn, self._drawn_at, self._picture = None, -math.inf, None
         if config.begin_with is not None:
             self._check_beginning(config.begin_with)
 
@@ -62,15 +65,17 @@ class SearchTask:
         return self._search
 
     def picture(self) -> bytes | None:
-        """The best so far at work; it is drawn anew when it is another one than before."""
+        """The best so far at work; it is drawn anew when it is another one than before, but not
+        all the time."""
         if not self._has_memory:
             return None
         from keras_stackrnn.training import pictures
 
         status = self._search.status()
         scores = status.soft_accuracy, status.rounded_accuracy, status.best_entropy
-        if scores != self._drawn:
-            self._drawn = scores
+        waited = time.monotonic() - self._drawn_at >= _SECONDS_BETWEEN_PICTURES
+        if scores != self._drawn and waited:
+            self._drawn, self._drawn_at = scores, time.monotonic()
             self._picture = pictures.traced(self._search.best_model(), self._example())
         return self._picture
 
@@ -122,12 +127,11 @@ class SearchTask:
     def _evaluate_rounded(self, model, sizes: list[int], check: Callable[[], None]) -> dict:
         task = self._task
         model = as_tested(model, rounding=True)
-        rounded = evaluate(model, task, sizes, rounding=True)
-        check()
         far = [n for n in task.far_sizes if task.places(n) <= _LONGEST_FAR]
-        beyond = evaluate(model, task, far, rounding=True).per_n if far else None
+        found = evaluate(model, task, [*sizes, *far], rounding=True)
         check()
-        return {**scores(rounded, task.test_sequences), "beyond": beyond}
+        beyond = found.of(far).per_n if far else None
+        return {**scores(found.of(sizes), task.test_sequences), "beyond": beyond}
 
     def _evaluate_in_a_row(self, model, check: Callable[[], None]) -> dict:
         """Sequences of all sizes one after the other, the memory not being emptied."""
