@@ -12,6 +12,7 @@ of validation and exam are as short as the training ones: the lengths of the tes
 import dataclasses
 import math
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import tensorflow as tf
@@ -88,6 +89,7 @@ class Search:
         self._replicas = [self._new_replica(i) for i in range(config.population)]
         self._ended: list[Replica] = []
         self._updates = 0
+        self._is_compiled = False
         self._state = population_state.new_state(
             [self._initial_weights(replica) for replica in self._replicas]
         )
@@ -107,8 +109,15 @@ class Search:
 
     def advance(self) -> None:
         """One round: the updates up to the next validation, the validation, the replacements."""
-        for _ in range(self.config.updates_a_round // self.config.episode):
-            self._read_episode()
+        if self._is_compiled:
+            self._read_episodes()
+        else:
+            # The programs of a validation are compiled beside those of the updates.
+            with ThreadPoolExecutor(1) as aside:
+                scores = aside.submit(self._scores, self._state.weights, self._validation)
+                self._read_episodes()
+            scores.result()
+            self._is_compiled = True
         self._validate()
         self._end_replicas()
         if not self.done:
@@ -228,6 +237,11 @@ class Search:
     def _best(self) -> Replica:
         return max([self._champion, *self._replicas], key=Replica.rank)
 
+    def _read_episodes(self) -> None:
+        """The updates of a round."""
+        for _ in range(self.config.updates_a_round // self.config.episode):
+            self._read_episode()
+
     def _read_episode(self) -> None:
         """Windows of sequences that follow one another, begun with empty memories; and then, for
         those who got enough of their symbols right, the next lesson."""
@@ -274,8 +288,7 @@ class Search:
 
     def _validate(self) -> None:
         weights = self._state.weights
-        arrays = tuple(map(tf.constant, self._validation))
-        for place, scores in enumerate(self._scores(weights, arrays)):
+        for place, scores in enumerate(self._scores(weights, self._validation)):
             replica = self._replicas[place]
             replica.latest = scores
             if self._improves(scores, replica.best):
@@ -292,6 +305,7 @@ class Search:
 
     def _scores(self, weights, symbols) -> list[Scores]:
         """The scores of every replica with these weights."""
+        symbols = tuple(map(tf.constant, symbols))
         columns = []
         for rounding in self._ways:
             right, entropy, confidence = (
@@ -365,7 +379,7 @@ class Search:
         if self._learned is None or not any(ended):
             return
         weights = {name: tf.constant(weight) for name, weight in self._best_weights.items()}
-        scores = self._scores(weights, tuple(map(tf.constant, self._learned)))
+        scores = self._scores(weights, self._learned)
         for place, replica in enumerate(self._replicas):
             if ended[place]:
                 replica.learned = scores[place].rank()[0]
