@@ -1,15 +1,18 @@
 """From a model in Python to a version folder that a server loads."""
 
+import functools
 import json
 import os
 from pathlib import Path
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_stackrnn.export.forms import require_servable, signatures_of
 from keras_stackrnn.export.limits import Limits
 from keras_stackrnn.export.reader import Reader
+from keras_stackrnn.export.signatures import Signature
 from keras_stackrnn.export.symbols import Symbols
 from keras_stackrnn.export.versions import write_version
 from keras_stackrnn.export.warmup import write_warmup_records
@@ -59,36 +62,69 @@ def export(
     export(model, "serving/anbn", rounding=True)  # serving/anbn/2
     ```
     """
-    require_servable(model)
+    limits = {"max_batch": max_batch, "max_length": max_length, "max_symbols": max_symbols}
     if version is not None:
         version = require_positive_integer("version", version)
-    if keras.backend.backend() != "tensorflow":
-        raise ValueError(
-            "A SavedModel is written with TensorFlow: expected Keras to run on the backend "
-            f"'tensorflow', got '{keras.backend.backend()}'."
-        )
-    if model.compute_dtype != "float32":
-        raise ValueError(
-            "A model is served in float32: expected one that computes in it, got one in "
-            f"{model.compute_dtype}."
-        )
-    given = {"batch": max_batch, "length": max_length, "symbols": max_symbols}
-    for name, value in given.items():
-        if value is not None:
-            require_positive_integer(f"max_{name}", value)
-    largest = max(len(model.vocabulary), len(model.answers))
-    symbols = Symbols(model.vocabulary, Limits.of_vocabulary(largest, **given), model.marks)
-    reader = Reader(_served(model, rounding))
+    return Export(model, rounding, **limits).write(base_path, version)
 
-    def write(folder):
-        untraced = signatures_of(reader, symbols)
-        signatures = {name: each.traced() for name, each in untraced.items()}
-        _write_saved_model(folder, reader.model, symbols, signatures)
-        write_warmup_records(folder, signatures)
-        description = json.dumps(reader.model.get_config(), indent=2, ensure_ascii=False)
+
+class Export:
+    """A model on its way to a server, whose weights may change until it is written.
+
+    Args:
+        model, rounding, max_batch, max_length, max_symbols: As of `export`.
+    """
+
+    def __init__(
+        self,
+        model: SequenceModel,
+        rounding: bool | None = None,
+        *,
+        max_batch: int | None = None,
+        max_length: int | None = None,
+        max_symbols: int | None = None,
+    ):
+        require_servable(model)
+        if keras.backend.backend() != "tensorflow":
+            raise ValueError(
+                "A SavedModel is written with TensorFlow: expected Keras to run on the backend "
+                f"'tensorflow', got '{keras.backend.backend()}'."
+            )
+        if model.compute_dtype != "float32":
+            raise ValueError(
+                "A model is served in float32: expected one that computes in it, got one in "
+                f"{model.compute_dtype}."
+            )
+        given = {"batch": max_batch, "length": max_length, "symbols": max_symbols}
+        for name, value in given.items():
+            if value is not None:
+                require_positive_integer(f"max_{name}", value)
+        largest = max(len(model.vocabulary), len(model.answers))
+        limits = Limits.of_vocabulary(largest, **given)
+        self._symbols = Symbols(model.vocabulary, limits, model.marks)
+        self._reader = Reader(_served(model, rounding))
+
+    @functools.cached_property
+    def signatures(self) -> dict[str, Signature]:
+        """What it can be asked: the graphs are made when this is first asked for, which takes more
+        time than to write them."""
+        untraced = signatures_of(self._reader, self._symbols)
+        return {name: each.traced() for name, each in untraced.items()}
+
+    def set_weights(self, weights: list[np.ndarray]) -> None:
+        """Gives it the weights of a model of the same configuration."""
+        self._reader.model.set_weights(weights)
+
+    def write(self, base_path: str | os.PathLike, version: int | None = None) -> Path:
+        """Writes it as `base_path/VERSION/`; the path of that folder."""
+        return write_version(Path(base_path), version, self._write)
+
+    def _write(self, folder: Path) -> None:
+        model = self._reader.model
+        _write_saved_model(folder, model, self._symbols, self.signatures)
+        write_warmup_records(folder, self.signatures)
+        description = json.dumps(model.get_config(), indent=2, ensure_ascii=False)
         (folder / DESCRIPTION).write_text(f"{description}\n", encoding="utf-8")
-
-    return write_version(Path(base_path), version, write)
 
 
 def _served(model, rounding):

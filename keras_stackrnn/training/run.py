@@ -6,12 +6,13 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import TextIO
 
 import keras
 
-from keras_stackrnn.export import export
+from keras_stackrnn.export.saved_model import Export
 from keras_stackrnn.models import NextSymbolModel
 from keras_stackrnn.training import populations, run_folder
 from keras_stackrnn.training.checkpoints import Checkpoint, Checkpoints
@@ -100,8 +101,12 @@ def train(
             else:
                 progress.compile()
             run = Run(config, folder, progress, interrupts, task, about)
-            run.search()
-            return run.conclude()
+            with ThreadPoolExecutor(1) as aside:
+                # While programs are compiled, there is time for the graphs of what will be served.
+                served = Export(task.best_model())
+                aside.submit(lambda: served.signatures)
+                run.search()
+                return run.conclude(served, aside)
 
 
 def search(
@@ -255,12 +260,16 @@ class Run:
         }
         run_folder.write_outcome(self._folder, outcome)
 
-    def conclude(self) -> Result:
-        """Saves the best model and evaluates it. Only from here on the test is read."""
+    def conclude(self, served: Export, aside: Executor) -> Result:
+        """Saves the best model, and evaluates it while it is written for a server. Only from here
+        on the test is read."""
         config, folder, task = self._config, self._folder, self._task
         model = task.best_model()
         run_folder.save_model(folder, model)
         self._progress.say(task.evaluating)
+        served.set_weights(model.get_weights())
+        serving = folder / run_folder.SERVING / run_folder.served_name(config.task)
+        written = aside.submit(served.write, serving)
         found = task.evaluate(model, self._interrupts.check)
         evaluation = {
             "task": config.task,
@@ -274,7 +283,7 @@ class Run:
         }
         run_folder.write_evaluation(folder, evaluation)
         task.draw(folder, model, evaluation)
-        export(model, folder / run_folder.SERVING / run_folder.served_name(config.task))
+        written.result()
         clear_partial(folder, run_folder.OF_A_RUN)
         self._progress.conclude(task.closing_words(evaluation), evaluation)
         return Result(model, evaluation, config, folder)
