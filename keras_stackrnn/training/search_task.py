@@ -25,6 +25,8 @@ from keras_stackrnn.training.search import Search
 _LONGEST_SOFT = 4096
 # A number moves in a soft memory for each place that it may be at: half a minute has so many.
 _MOST_MOVES = 50_000_000_000
+# Without a memory, so many products of a weight and a number: a minute.
+_MOST_PRODUCTS = 1_000_000_000_000
 _LONGEST_FAR = 8192
 # With more symbols to read than these, only some of the test's sizes are: all small ones.
 _MOST_SYMBOLS = 200_000_000
@@ -92,6 +94,9 @@ class SearchTask:
             elements = self._config.memories * self._config.element_size
             moves = elements * sum(task.places(n) ** 2 for n in soft)
             sequences = max(1, min(sequences, _MOST_MOVES // moves))
+        else:
+            products = model.count_params() * sum(map(task.places, sizes))
+            sequences = max(1, min(sequences, _MOST_PRODUCTS // products))
         found = {
             **({"data": task.division} if task.division else {}),
             "score": task.scores[0],
