@@ -29,7 +29,11 @@ ENVIRONMENT = {
 def seconds(statement: str) -> float:
     """The processor time of a fresh process that does this."""
     before = _of_children()
-    subprocess.run([sys.executable, "-c", statement], env=ENVIRONMENT, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", statement], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+    )
+    if done.returncode:
+        sys.exit(done.stderr)
     return _of_children() - before
 
 

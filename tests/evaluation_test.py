@@ -206,3 +206,26 @@ def test_a_stream_is_the_same_always():
 
     assert text(0) == text(0) != text(1)
     assert len(ANBN.parse(text(0))) == 12
+
+
+@pytest.mark.parametrize("rounding", [False, True])
+def test_few_rows_of_all_lengths_are_read_by_one_program(rounding, monkeypatch):
+    model = NextSymbolModel("stack", ANBN.alphabet, units=2, capacity=None, rounding=rounding)
+    randomise(model)
+    apart = {n: evaluate(model, ANBN, [n], rounding=rounding).per_n[n] for n in (1, 20, 40)}
+    built = []
+    program = evaluation._Programs._program
+
+    def counted(self, steps, *rest):
+        built.append(steps)
+        return program(self, steps, *rest)
+
+    monkeypatch.setattr(evaluation._Programs, "_program", counted)
+    assert evaluate(model, ANBN, apart, rounding=rounding).per_n == apart
+    # Rounded actions go on for as many steps as there are.
+    assert built == [None if rounding else 128]
+
+
+def test_the_scores_of_some_n():
+    found = evaluation.Accuracy({1: 1.0, 2: 0.5}, further={"symbols": {1: 1.0, 2: 0.75}})
+    assert found.of([2, 3]) == evaluation.Accuracy({2: 0.5}, further={"symbols": {2: 0.75}})

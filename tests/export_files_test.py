@@ -28,6 +28,7 @@ from serving_fixtures import RunningServer
 from test_case import raises_only, run_python
 
 from keras_stackrnn.export import export
+from keras_stackrnn.export.saved_model import Export
 from keras_stackrnn.export.versions import write_version
 from keras_stackrnn.export.warmup import RECORDS
 from keras_stackrnn.serving import config
@@ -41,6 +42,20 @@ def small_model(vocabulary=VOCABULARY, **config):
 
 def export_and_load(model, folder):
     return Exported(model, export(model, folder / "m"))
+
+
+def test_weights_may_change_until_it_is_written(tmp_path):
+    first, last = (make_model(kind="stack", memories=2, seed=seed) for seed in (1, 2))
+    on_its_way = Export(first)
+    assert "trace" in on_its_way.signatures
+    on_its_way.set_weights(last.get_weights())
+    exported = Exported(last, on_its_way.write(tmp_path / "m"))
+    row = [0, 1, 1, 2]
+    for signature in ("serving_default", "step"):
+        state = exported.in_session("initial_state", batch_size=np.int32(1))
+        inputs = request_of([row]) | (state if signature == "step" else {})
+        found = exported.in_session(signature, **inputs)["probabilities"][0]
+        assert_close(found, exported.reference.probabilities(row)[-1])
 
 
 def test_words_are_set_apart_by_white_space(tmp_path):
