@@ -9,3 +9,4 @@ Activation = str | Callable[..., Any] | None
 Initializer = str | dict[str, Any] | Callable[..., Any]
 Regularizer = str | dict[str, Any] | Callable[..., Any] | None
 Constraint = str | dict[str, Any] | Callable[..., Any] | None
+Controller = Any  # a name, or a Keras cell

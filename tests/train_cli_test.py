@@ -83,7 +83,10 @@ def test_resuming_takes_the_values_of_the_run(tmp_path):
         (["--task=anbn", "--unit=3"], "Unknown command line flag 'unit'. Did you mean: units ?"),
         (["--task=anbn", "anbncn"], "Everything is a flag, got 'anbncn'."),
         (["--task=anbn", "--model=lstm", "--rounding"], "model='lstm' has no memory to act on, "),
-        (["--task=anbn", "--model=rnn", "--centred"], "model='rnn' is not trained centred, "),
+        (
+            ["--task=anbn", "--model=rnn", "--centred"],
+            "Networks of one layer with a memory are trained centred, got centred=True",
+        ),
         (["--task=anbmcnm", "--max_n=1"], "max_n must be from 2, the smallest n of 'anbmcnm', "),
         (["--task=anbn", "--max_n=20"], "max_n must be from 1, the smallest n of 'anbn', to 19, "),
         (["--task=anbn", "--minutes=-1"], "minutes must be above 0, got -1.0."),

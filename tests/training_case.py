@@ -17,6 +17,7 @@ TINY = {
     "episode": 5,
     "population": 2,
     "lifetime": 20,
+    "updates": 20,
     "updates_a_round": 5,
     "max_n": 6,
     "validation_sequences": 2,

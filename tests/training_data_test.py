@@ -9,8 +9,8 @@ from training_case import REPOSITORY, tiny_config
 
 from keras_stackrnn import patterns
 from keras_stackrnn.patterns import FIRST_TEST_N, draw_key
-from keras_stackrnn.training.baselines import BaselineSearch
 from keras_stackrnn.training.data import TrainingData
+from keras_stackrnn.training.search import Search
 
 TOO_LONG = "n from 20 up is for tests and cannot be trained or validated on, got 20."
 
@@ -91,8 +91,8 @@ def recorded():
 
 
 def test_a_search_asks_for_no_test_sequence(recorded, tmp_path):
-    config = tiny_config(tmp_path, task="recorded", max_n=19, lifetime=5, population=1)
-    search = BaselineSearch(config, TrainingData.of(config))
+    config = tiny_config(tmp_path, task="recorded", max_n=19, lifetime=5, updates=5, population=1)
+    search = Search(config, TrainingData.of(config))
     search.advance()
     assert search.done
     test_keys = {draw_key("recorded", "test", n, i) for n in range(1, 61) for i in range(200)}
@@ -101,7 +101,7 @@ def test_a_search_asks_for_no_test_sequence(recorded, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "module", ["search", "population", "population_state", "optimizers", "exam", "baselines"]
+    "module", ["search", "population", "population_state", "optimizers", "exam"]
 )
 def test_a_search_knows_no_other_source_of_sequences(module):
     source = (REPOSITORY / f"keras_stackrnn/training/{module}.py").read_text()

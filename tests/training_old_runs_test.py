@@ -31,9 +31,7 @@ def assert_holds(found, written):
         assert found == written
 
 
-@pytest.mark.parametrize(
-    ("name", "task"), [("stack", SearchTask), ("rnn", SearchTask), ("text", LanguageTask)]
-)
+@pytest.mark.parametrize(("name", "task"), [("stack", SearchTask), ("text", LanguageTask)])
 def test_old_runs_go_on(name, task, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_texts(Path("."))

@@ -122,7 +122,7 @@ def test_an_episode_is_its_windows_one_after_the_other(tmp_path, model):
         lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5), found, expected
     )
     np.testing.assert_allclose(found_shares, np.transpose(shares), rtol=1e-5)
-    assert np.any(carried[1].numpy() > EMPTY)
+    assert np.any(carried[1][0].numpy() > EMPTY)
 
 
 def test_a_checkpoint_that_holds_memories_is_restored(tmp_path):

@@ -31,7 +31,8 @@ class Controller(abc.ABC):
 
     name = ""
     # 1: what comes from the input, from what was read and from the hidden units is added up. 2: it
-    # is multiplied, and decides about the memories with the hidden units, not by them.
+    # is multiplied, and decides about the memories with the hidden units, not by them. 0: it has
+    # weights of its own.
     order = 1
     # Whether the element written is the hidden units before the step.
     writes_hidden = False
@@ -71,6 +72,14 @@ class Controller(abc.ABC):
             hidden: The hidden units after it.
             kept: What `step` gave for `records`; gates are a list.
         """
+
+    def state_sizes(self, units: int) -> list[int]:
+        """The sizes of the states, for so many hidden units."""
+        return [units] * len(self.states)
+
+    def description(self) -> Any:
+        """What `controllers.get` makes the same controller of, fit for JSON."""
+        return self.name
 
     @property
     def can_go_back(self) -> bool:

@@ -12,6 +12,8 @@ from keras_stackrnn.memories.soft import total
 class FirstOrder:
     """Equations 6 and 3: `hidden` of what is projected, read and remembered; logits of `hidden`.
 
+    Where there are no memories, there are no kernels of theirs.
+
     Args:
         layout: What the memories are.
         controller: A `Controller` of order 1.
@@ -28,7 +30,8 @@ class FirstOrder:
     @staticmethod
     def projected(weights, inputs):
         """What steps are handed of inputs `[R, V, …]`: their product with the kernel."""
-        return tf.matmul(weights["kernel"], inputs, transpose_a=True)
+        product = tf.matmul(weights["kernel"], inputs, transpose_a=True)
+        return product + weights["bias"] if "bias" in weights else product
 
     def step(self, inputs, projected, read, states, noise):
         """One step.
@@ -45,7 +48,9 @@ class FirstOrder:
             elements written, these elements, `[R, E*S, B]`, else `None`; and the controller's
             records.
         """
-        before = projected + inputs["memory_kernel"] @ read
+        before = projected
+        if "memory_kernel" in inputs:
+            before += inputs["memory_kernel"] @ read
         recurrent = None
         if "recurrent_kernel" in inputs:
             hidden = masked(states["hidden"], self.steps.hidden_mask)
@@ -58,7 +63,9 @@ class FirstOrder:
             name: tf.concat(each, axis=1) if isinstance(each, list) else each
             for name, each in record.items()
         }
-        logits = inputs["control_kernel"] @ states["hidden"]
+        logits = tf.zeros_like(read[:, :0])
+        if "control_kernel" in inputs:
+            logits = inputs["control_kernel"] @ states["hidden"]
         if "control_bias" in inputs:
             logits += inputs["control_bias"]
         if noise is not None:
@@ -88,7 +95,9 @@ class FirstOrder:
             The gradients that are kept, that of what was read, and those of the states before.
         """
         hidden = seen["hidden"]
-        d_hidden = seen["d_hidden"] + transposed["control_kernel"] @ d_controls
+        d_hidden = seen["d_hidden"]
+        if "control_kernel" in transposed:
+            d_hidden += transposed["control_kernel"] @ d_controls
         if "hidden" in d_states:
             d_hidden += d_states["hidden"]
         d_after = {**d_states, "hidden": d_hidden}
@@ -99,7 +108,9 @@ class FirstOrder:
             kept["earlier_hidden"] = seen["earlier_hidden"]
         d_before, d_recurrent, d_earlier = self.controller.back(d_after, hidden, kept)
         now = {"before": self.all_gates(d_before, seen)}
-        d_read = masked(transposed["memory_kernel"] @ now["before"], self.steps.read_mask)
+        d_read = tf.zeros_like(read)
+        if "memory_kernel" in transposed:
+            d_read = masked(transposed["memory_kernel"] @ now["before"], self.steps.read_mask)
         if "counts" in seen:
             d_earlier = {
                 # Where a step does not count, its controls have no gradient to add.

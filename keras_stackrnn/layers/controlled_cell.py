@@ -1,16 +1,17 @@
 """What all cells share in which a controller decides: its weights, and what it makes of a step."""
 
+import dataclasses
 from typing import Any
 
 import keras
 
 from keras_stackrnn import controllers
-from keras_stackrnn.layers import first_order, second_order
+from keras_stackrnn.layers import first_order, keras_controller, second_order
 from keras_stackrnn.layers.recurrent_cell import RecurrentCell
 from keras_stackrnn.types import Activation, Tensor
 
 # How weights are multiplied with what a step reads, by the order of the controller.
-_WIRING = {1: first_order, 2: second_order}
+_WIRING = {0: keras_controller, 1: first_order, 2: second_order}
 
 
 class ControlledCell(RecurrentCell):
@@ -18,7 +19,7 @@ class ControlledCell(RecurrentCell):
 
     Args:
         units: The number of hidden units.
-        controller: The name of a controller.
+        controller: The name of a controller, or a Keras cell.
         activation: Activation function of the hidden units, or `"auto"`.
         use_recurrent_kernel: Whether the hidden units see their last values.
         use_bias: Whether there are biases.
@@ -30,7 +31,7 @@ class ControlledCell(RecurrentCell):
     def __init__(
         self,
         units: int,
-        controller: str,
+        controller: Any,
         activation: Activation,
         use_recurrent_kernel: bool,
         use_bias: bool,
@@ -39,15 +40,25 @@ class ControlledCell(RecurrentCell):
         **kwargs: Any,
     ) -> None:
         chosen = controllers.get(controller, activation, writes_hidden)
-        if chosen.order > 1 and not use_recurrent_kernel:
+        if chosen.order != 1 and not use_recurrent_kernel:
             raise ValueError(
-                f"controller={controller!r} looks its next state up by its last one: expected "
+                f"controller={controller!r} always sees its last state: expected "
                 "use_recurrent_kernel=True, got False."
             )
+        if isinstance(chosen, controllers.KerasCell) and chosen.output_size != units:
+            raise ValueError(
+                f"The hidden units are what the controller gives: expected units="
+                f"{chosen.output_size}, as {type(chosen.cell).__name__} has, got {units}."
+            )
         super().__init__(units, use_bias, chosen.activation, weight_options, **kwargs)
-        self.controller = controllers.get(chosen.name, _name_of(self.activation), writes_hidden)
+        self.controller = dataclasses.replace(chosen, activation=_name_of(self.activation))
         self.use_recurrent_kernel = use_recurrent_kernel
         self.output_size = units
+
+    @property
+    def features(self) -> int:
+        """How many features of an input it was built for."""
+        return self._features
 
     def _build_controller(self, features, numbers_read, outputs):
         """Adds the weights.
@@ -57,6 +68,7 @@ class ControlledCell(RecurrentCell):
             numbers_read: How many numbers are read from the memory; `None`: there is none.
             outputs: What is decided beside the states: by name, how many numbers.
         """
+        self._features = features
         _WIRING[self.controller.order].build(self, features, numbers_read, outputs)
 
     def projected(self, inputs: Tensor) -> Tensor:

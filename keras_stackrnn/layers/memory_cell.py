@@ -21,7 +21,14 @@ from keras_stackrnn.layers.controlled_cell import ControlledCell
 from keras_stackrnn.memories import MemoryKind
 from keras_stackrnn.memories.layout import MemoryLayout
 from keras_stackrnn.memories.soft import EMPTY, action_weights
-from keras_stackrnn.types import Activation, Constraint, Initializer, Regularizer, Tensor
+from keras_stackrnn.types import (
+    Activation,
+    Constraint,
+    Controller,
+    Initializer,
+    Regularizer,
+    Tensor,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
@@ -106,7 +113,7 @@ class MemoryCell(ControlledCell, DropoutRNNCell):
         rounding: bool = False,
         activation: Activation = "auto",
         element_size: int = 1,
-        controller: str = "simple",
+        controller: Controller = "simple",
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         memory_dropout: float = 0.0,
@@ -182,6 +189,11 @@ class MemoryCell(ControlledCell, DropoutRNNCell):
         self.dropout = require_rate("dropout", dropout)
         self.recurrent_dropout = require_rate("recurrent_dropout", recurrent_dropout)
         self.memory_dropout = require_rate("memory_dropout", memory_dropout)
+        if self.recurrent_dropout and self.controller.order == 0:
+            raise ValueError(
+                "The state of a Keras cell is its own: expected recurrent_dropout=0, got "
+                f"{recurrent_dropout}."
+            )
         self.seed = seed
         if self.drops:  # a generator's state is part of what is saved
             self.seed_generator = keras.random.SeedGenerator(seed)
@@ -235,14 +247,14 @@ class MemoryCell(ControlledCell, DropoutRNNCell):
         self._memory_dropout_mask = None
 
     def dropout_masks(
-        self, inputs: Tensor, hidden: Tensor, training: bool | None
+        self, inputs: Tensor, hidden: Tensor | None, training: bool | None
     ) -> dict[str, Tensor]:
         """What inputs, hidden units and what is read are multiplied by, where it is not 1."""
         if not (training and self.drops):
             return {}
         masks = {
             "inputs": self.get_dropout_mask(inputs),
-            "hidden": self.get_recurrent_dropout_mask(hidden),
+            "hidden": None if hidden is None else self.get_recurrent_dropout_mask(hidden),
             "read": self._memory_dropout_mask,
         }
         return {name: mask for name, mask in masks.items() if mask is not None}
@@ -255,7 +267,7 @@ class MemoryCell(ControlledCell, DropoutRNNCell):
     @property
     def state_size(self) -> list[int | None]:
         memory = None if self.capacity is None else self.capacity * self.row_size
-        return [*[self.units] * len(self.controller.states), memory]
+        return [*self.controller.state_sizes(self.units), memory]
 
     @property
     def value_kernel(self) -> Tensor:
@@ -296,7 +308,7 @@ class MemoryCell(ControlledCell, DropoutRNNCell):
         slots = self.in_rows(memory)
         read = _joined(self.layout.read(slots, self.layout.head(ops.shape(slots)[1])))
         earlier = dict(zip(self.controller.states, of_controller, strict=True))
-        masks = self.dropout_masks(inputs, earlier["hidden"], training)
+        masks = self.dropout_masks(inputs, earlier.get("hidden"), training)
         inputs, read = (
             tensor * masks[name] if name in masks else tensor
             for name, tensor in (("inputs", inputs), ("read", read))
@@ -381,8 +393,8 @@ class MemoryCell(ControlledCell, DropoutRNNCell):
         """The states before the first step, with memories of so many rows."""
         return [
             *(
-                ops.zeros((batch_size, self.units), dtype=self.compute_dtype)
-                for _ in self.controller.states
+                ops.zeros((batch_size, size), dtype=self.compute_dtype)
+                for size in self.controller.state_sizes(self.units)
             ),
             ops.full((batch_size, rows * self.row_size), EMPTY, dtype=self.compute_dtype),
         ]
@@ -396,7 +408,7 @@ class MemoryCell(ControlledCell, DropoutRNNCell):
             "use_recurrent_kernel": self.use_recurrent_kernel,
             "rounding": self.rounding,
             "element_size": self.element_size,
-            "controller": self.controller.name,
+            "controller": self.controller.description(),
             "writes_hidden": self.writes_hidden,
             "dropout": self.dropout,
             "recurrent_dropout": self.recurrent_dropout,
@@ -410,7 +422,7 @@ class MemoryCell(ControlledCell, DropoutRNNCell):
     def check_states(self, states: Sequence[Tensor]) -> None:
         """Raises unless states are as many, and of the sizes, as the cell has."""
         if len(states) != len(self.state_names):
-            count = {2: "two", 3: "three"}[len(self.state_names)]
+            count = {2: "two", 3: "three"}.get(len(self.state_names), len(self.state_names))
             raise ValueError(
                 f"{type(self).__name__} expects {count} states, [{', '.join(self.state_names)}], "
                 f"got {len(states)}."

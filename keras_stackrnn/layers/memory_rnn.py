@@ -6,13 +6,21 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_stackrnn.controllers import KerasCell
 from keras_stackrnn.controllers.controller import DERIVATIVES
 from keras_stackrnn.layers import advice
 from keras_stackrnn.layers.arguments import arguments, by_own_names, refuse_unknown
 from keras_stackrnn.layers.memory_budget import refuse_if_too_large
 from keras_stackrnn.layers.memory_cell import MemoryCell
 from keras_stackrnn.memories import MemoryKind
-from keras_stackrnn.types import Activation, Constraint, Initializer, Regularizer, Tensor
+from keras_stackrnn.types import (
+    Activation,
+    Constraint,
+    Controller,
+    Initializer,
+    Regularizer,
+    Tensor,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
@@ -83,7 +91,7 @@ class MemoryRNN(keras.layers.RNN):
         rounding: bool = False,
         activation: Activation = "auto",
         element_size: int = 1,
-        controller: str = "simple",
+        controller: Controller = "simple",
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         memory_dropout: float = 0.0,
@@ -261,6 +269,9 @@ class MemoryRNN(keras.layers.RNN):
         in_danger = kind.has_two_sides and self.compute_dtype == "float64"
         if self.use_fused == "auto" and in_danger and is_being_compiled():
             return f"XLA (of TensorFlow 2.21) miscompiles {kind.plural} of some sizes in float64"
+        if isinstance(self.cell.controller, KerasCell):
+            name = type(self.cell.controller.cell).__name__
+            return f"the controller is a Keras cell, {name}, of which only Keras knows the gradient"
         activation = self.cell.activation
         if not self.cell.controller.can_go_back:
             name = getattr(activation, "__name__", type(activation).__name__)

@@ -63,6 +63,11 @@ class RecurrentCell(keras.layers.Layer):
         """What arguments are called here, by the name that a base class has for them."""
         return {}
 
+    @property
+    def features(self) -> int:
+        """How many features of an input it was built for."""
+        return self.kernel.shape[0]
+
     def _add_kernel(self, prefix, shape):
         return self.add_weight(
             shape=shape,
@@ -112,9 +117,9 @@ class RecurrentCell(keras.layers.Layer):
                 f"{type(self).__name__} expects floating-point inputs, got dtype {dtype}: "
                 "one-hot encode or embed token ids first."
             )
-        if inputs.shape[-1] != self.kernel.shape[0]:
+        if inputs.shape[-1] != self.features:
             raise ValueError(
-                f"{type(self).__name__} was built for {self.kernel.shape[0]} input features, "
+                f"{type(self).__name__} was built for {self.features} input features, "
                 f"got {inputs.shape[-1]} (inputs of shape {tuple(inputs.shape)})."
             )
 

@@ -7,7 +7,7 @@ import keras
 from keras_stackrnn.layers.arguments import arguments
 from keras_stackrnn.layers.memory_cell import MemoryCell
 from keras_stackrnn.memories.tape import TAPE
-from keras_stackrnn.types import Activation, Constraint, Initializer, Regularizer
+from keras_stackrnn.types import Activation, Constraint, Controller, Initializer, Regularizer
 
 
 @keras.saving.register_keras_serializable(package="keras_stackrnn")
@@ -57,7 +57,7 @@ class TapeCell(MemoryCell):
         rounding: bool = False,
         activation: Activation = "auto",
         element_size: int = 1,
-        controller: str = "simple",
+        controller: Controller = "simple",
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         memory_dropout: float = 0.0,

@@ -37,7 +37,7 @@ def trace_model(
     tokens, asked = places_of(model, text, vocabulary)
     forced = forcing.at_steps(force, len(tokens))
     recorder = Recorder(model, len(tokens), rounding, depth, forced)
-    if not recorder.cells:
+    if not recorder.sees_anything:
         raise ValueError(
             f"Model {model.name!r} has no memory to trace: expected a StackCell, a StackRNN or the "
             "like in it."
@@ -45,7 +45,7 @@ def trace_model(
     inputs = inputs_of(model, tokens, len(vocabulary), recorder.batch_size)
     with recorder.recording():
         outputs = outputs_of(model, inputs)
-        is_rounded = all(cell.rounding for cell in recorder.cells)
+        is_rounded = bool(recorder.cells) and all(cell.rounding for cell in recorder.cells)
     memories = recorder.memories()
     forcing.check(forced, memories, len(tokens))
     symbols = tuple(vocabulary[token] for token in tokens)
@@ -70,6 +70,7 @@ def trace_model(
         title=task or model.name,
         forced=forcing.describe(force),
         asked=asked,
+        states=tuple(recorder.states()),
     )
 
 

@@ -125,6 +125,24 @@ class MemoryTrace:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class StateTrace:
+    """The discrete states of one second-order layer over T symbols.
+
+    Attributes:
+        name: `state1`, `state2`, …, counted through all layers.
+        probabilities: `[T, units]`, those of each state after the symbol.
+    """
+
+    name: str
+    probabilities: np.ndarray
+
+    @functools.cached_property
+    def taken(self) -> list[int]:
+        """The most probable state after each symbol."""
+        return self.probabilities.argmax(axis=1).tolist()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Trace:
     """What happened at each of T symbols.
 
@@ -141,6 +159,7 @@ class Trace:
         forced: Which actions were forced, in a few words; empty if none.
         asked: `[T]`, the places where an answer or a label is asked; `None`: the model predicts
             the next symbol.
+        states: A `StateTrace` for each layer whose controller has discrete states.
     """
 
     symbols: tuple[str, ...]
@@ -153,6 +172,7 @@ class Trace:
     title: str
     forced: str = ""
     asked: np.ndarray | None = None
+    states: tuple[StateTrace, ...] = ()
 
     @property
     def answers(self) -> tuple[str | None, ...]:
@@ -197,7 +217,8 @@ class Trace:
         """A flat dict for each symbol, fit for `csv` or a data frame.
 
         Keys are `symbol`, `next`, `deterministic`, `prediction`, `probability` (of the prediction),
-        `next_probability`; and for each memory `stack1.action`, `stack1.PUSH`, `stack1.POP`,
+        `next_probability`; of discrete states `state1`, the most probable one, and
+        `state1.probability`; and for each memory `stack1.action`, `stack1.PUSH`, `stack1.POP`,
         `stack1.value`, `stack1[0]` (the top), `stack1[1]`, …
         """
         from keras_stackrnn.trace.rows import rows_of

@@ -10,9 +10,10 @@ import keras
 import numpy as np
 from keras import ops, tree
 
+from keras_stackrnn.controllers import SecondOrder
 from keras_stackrnn.layers.memory_cell import MemoryCell
 from keras_stackrnn.layers.memory_rnn import MemoryRNN
-from keras_stackrnn.trace.record import MemoryTrace, nearest
+from keras_stackrnn.trace.record import MemoryTrace, StateTrace, nearest
 
 _ONE_AT_A_TIME = threading.RLock()
 _OUT_OF_SIGHT = (
@@ -55,6 +56,12 @@ class Recorder:
         self._counts = collections.Counter()
         self._asleep = {cell for layer in self._recurrent for cell in _cells_of(layer)}
         self._watched: dict[MemoryCell, _WatchedCell] = {}
+        self._states: dict[keras.layers.RNN, np.ndarray] = {}
+
+    @property
+    def sees_anything(self) -> bool:
+        """Whether there are memories or discrete states in the model."""
+        return bool(self.cells) or any(map(has_states, self._recurrent))
 
     @property
     def batch_size(self) -> int:
@@ -71,6 +78,9 @@ class Recorder:
             for layer in self._layers:
                 stack.enter_context(_attributes(layer, **_functions_as_python(layer)))
             for layer in self._recurrent:
+                if has_states(layer):
+                    noting = self._noting_states(layer, layer.inner_loop)
+                    stack.enter_context(_attributes(layer, inner_loop=noting))
                 if not any(isinstance(cell, MemoryCell) for cell in _cells_of(layer)):
                     continue
                 stack.enter_context(_attributes(layer, inner_loop=self._watched_loop(layer)))
@@ -87,9 +97,28 @@ class Recorder:
 
     def memories(self) -> list[MemoryTrace]:
         """What was recorded, in the order in which the cells were first reached."""
+        if not self.cells:
+            return []
         if not self._watched:
             raise ValueError(_OUT_OF_SIGHT.format("The model's memory"))
         return [memory for cell in self._watched.values() for memory in cell.memories()]
+
+    def states(self) -> list[StateTrace]:
+        """The discrete states that were recorded, in the order of their layers."""
+        return [StateTrace(f"state{i + 1}", found) for i, found in enumerate(self._states.values())]
+
+    def _noting_states(self, layer: keras.layers.RNN, loop):
+        """A layer's loop over time that takes note of the hidden units."""
+
+        def noting_loop(*inputs, **options):
+            # Keras leaves out what is before the last step where only that is asked for.
+            with _attributes(layer, return_sequences=True):
+                last, outputs, states = loop(*inputs, **options)
+            found = _to_numpy(outputs)[0]
+            self._states[layer] = found[::-1] if layer.go_backwards else found
+            return last, outputs, states
+
+        return noting_loop
 
     def _stateful(self) -> list[keras.layers.RNN]:
         return [layer for layer in self._recurrent if layer.stateful and layer.states is not None]
@@ -247,6 +276,12 @@ class _WatchedCell:
                 f"A trace wants one step of every memory for each symbol: expected {self._steps}, "
                 f"got {steps} of {self._names[0]}."
             )
+
+
+def has_states(layer: keras.layers.RNN) -> bool:
+    """Whether the hidden units of a layer are the probabilities of discrete states."""
+    controller = getattr(layer.cell, "controller", None)
+    return isinstance(controller, SecondOrder)
 
 
 def _cells_of(layer: keras.layers.RNN) -> list:

@@ -20,6 +20,9 @@ def rows_of(trace: Trace) -> list[dict]:
             "probability": _number(probability),
             "next_probability": _number(trace.next_probabilities[step]),
         }
+        for states in trace.states:
+            row[states.name] = states.taken[step]
+            row[f"{states.name}.probability"] = float(states.probabilities[step].max())
         for memory in trace.memories:
             row |= _columns(memory, step)
         rows.append(row)

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from keras_stackrnn.trace.looks import looks_of
-from keras_stackrnn.trace.record import MemoryTrace, Trace
+from keras_stackrnn.trace.record import MemoryTrace, StateTrace, Trace
 from keras_stackrnn.trace.wording import (
     has_no_effect,
     idle_words,
@@ -50,7 +50,7 @@ def table_of(trace: Trace, width: int | None = None, colors: bool = False) -> st
     memories are shown some at a time.
     """
     moving = [memory for memory in trace.memories if not is_idle(memory)]
-    first = _symbol_columns(trace, colors)
+    first = [*_symbol_columns(trace, colors), *_state_columns(trace)]
     whole = [*first, *_memory_columns(moving)]
     signs = bool(moving) and width is not None and _table_width(whole) > width
     blocks = _fitting_blocks(first, _sign_columns(moving), width) if signs else [whole]
@@ -94,6 +94,18 @@ def _symbol_columns(trace: Trace, colors: bool) -> list[_Column]:
     if any(trace.predictions):
         columns += [_Column("prediction", prediction), _Column("p(next)", probability)]
     return columns
+
+
+def _state_columns(trace: Trace) -> list[_Column]:
+    return [
+        _Column(states.name, [_Cell(_state_text(states, t)) for t in range(len(trace.symbols))])
+        for states in trace.states
+    ]
+
+
+def _state_text(states: StateTrace, step: int) -> str:
+    is_certain = states.probabilities[step].max() >= CERTAIN
+    return f"{states.taken[step]}" if is_certain else f"{states.taken[step]}?"
 
 
 def _marked(symbol: str | None, is_known: bool, colors: bool) -> str:
@@ -191,6 +203,8 @@ def _closing_lines(trace: Trace, moving: Sequence[MemoryTrace], signs: bool) -> 
         lines.append(f"Signs: {meanings}; numbers: the {heads}.")
     elif any((memory.weights.max(axis=1) < CERTAIN).any() for memory in moving):
         lines.append(f"An action in lower case has a weight below {CERTAIN}.")
+    if any((states.probabilities.max(axis=1) < CERTAIN).any() for states in trace.states):
+        lines.append(f"A state with a question mark has a probability below {CERTAIN}.")
     lines += [
         f"{memory.name} lost {memory.lost:.1f} elements past its capacity of {memory.capacity}."
         for memory in trace.memories

@@ -15,10 +15,12 @@ _LONGEST_SYMBOL = 16
 
 def title_of(trace: Trace) -> str:
     """What was traced, in one line."""
-    actions = "rounded actions" if trace.rounded else "soft actions"
+    actions = ""
+    if trace.memories:
+        actions = ", rounded actions" if trace.rounded else ", soft actions"
     forced = f", forced: {trace.forced}" if trace.forced else ""
     count = len(trace.symbols)
-    return f"{trace.title}: {count} symbol{'s' * (count > 1)}, {actions}{forced}"
+    return f"{trace.title}: {count} symbol{'s' * (count > 1)}{actions}{forced}"
 
 
 def is_idle(memory: MemoryTrace) -> bool:

@@ -13,7 +13,8 @@ class Architecture:
     """A sequence model but for its weights; see `SequenceModel` for what each value means.
 
     `capacity` is that of training. `context_units` of 0 are those of the model itself;
-    `outputs`, how many answers there are, as many as `symbols` if not said.
+    `outputs`, how many answers there are, as many as `symbols` if not said. `centred` says that the
+    biases that learn are centred ones: see centring.py.
     """
 
     kind: str
@@ -32,6 +33,7 @@ class Architecture:
     controller: str = "simple"
     writes_hidden: bool = False
     outputs: int | None = None
+    centred: bool = False
 
     @property
     def answers(self) -> int:
@@ -63,7 +65,7 @@ class Architecture:
 
     @property
     def logits(self) -> int:
-        """How many numbers of a step get noise: those of the controls, and of discrete states."""
+        """How many numbers of a layer's step get noise: of the controls, and of discrete states."""
         return self.controls + (self.units if self.decider.order > 1 else 0)
 
     def model(

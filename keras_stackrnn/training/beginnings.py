@@ -32,6 +32,7 @@ def weights_to_begin_with(
 
 def _described(model: SequenceModel) -> str:
     values = {"model": model.kind, "units": model.units, "memories": model.memories}
+    values["layers"] = model.num_layers
     values |= {"read_depth": model.read_depth, "element_size": model.element_size}
     values |= {"no_op": model.no_op, "controller": model.controller, "biases": model.use_bias}
     values["recurrent_kernel"] = model.use_recurrent_kernel

@@ -79,7 +79,7 @@ def _by_heart(restarts: list[dict]) -> list[str]:
     if not ended or any(restart["outcome"] != "learned by heart" for restart in ended):
         return []
     best = max(ended, key=lambda restart: restart["learned_accuracy"])
-    held_out = min(best["soft_accuracy"], best["rounded_accuracy"])
+    held_out = min(best["soft_accuracy"], best.get("rounded_accuracy", 1.0))
     return [
         f"Every restart that came to its end, {len(ended)} of them, has learned the examples by "
         f"heart: the best scores {best['learned_accuracy']:.1%} on those that it learned from and "

@@ -3,14 +3,17 @@
 import dataclasses
 from typing import ClassVar
 
-from keras_stackrnn import tasks
-from keras_stackrnn.models import has_memory
+from keras_stackrnn import memories, tasks
+from keras_stackrnn.models import CONTROLLERS_ALONE, has_memory
 from keras_stackrnn.tasks import files
 from keras_stackrnn.tasks.imports import import_tasks
 from keras_stackrnn.training import own_tasks, recipes
 from keras_stackrnn.training.architecture import Architecture
 from keras_stackrnn.training.cluster import address
 from keras_stackrnn.training.config_base import Config, value
+
+# It has no sigmoids, and each of its weights is of a state.
+_OF_SECOND_ORDER = {"use_recurrent_kernel": True, "centred": False, "listening": 0.0}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,11 +85,7 @@ class TrainingConfig(Config):
     )
 
     # How it searches.
-    population: int = value(
-        "Random restarts: trained at once, or one after the other with rnn or lstm.",
-        flag="restarts",
-        above=0,
-    )
+    population: int = value("Random restarts, trained at once.", flag="restarts", above=0)
     populations: int = value("Populations of restarts; the first to solve the task wins.", above=0)
     cluster: str | None = value("Ray for populations: local, auto, HOST:PORT, ray://HOST:PORT.")
     mixed_nodes: bool = value(
@@ -163,10 +162,14 @@ class TrainingConfig(Config):
 
     def architecture(self, symbols: int, outputs: int | None = None) -> Architecture:
         architecture = super().architecture(symbols, outputs)
-        # A population has biases only to make up for what centring moves: see centring.py.
+        # With a memory there are biases only to make up for what centring moves: see centring.py.
+        # Pairs of a symbol and a state need none.
         has_bias = self.centred or (not has_memory(self.model) and architecture.decider.order == 1)
         return dataclasses.replace(
-            architecture, use_recurrent_kernel=self.use_recurrent_kernel, use_bias=has_bias
+            architecture,
+            use_recurrent_kernel=self.use_recurrent_kernel,
+            use_bias=has_bias,
+            centred=self.centred,
         )
 
     def learned_task(self) -> tasks.Task:
@@ -185,10 +188,7 @@ class TrainingConfig(Config):
             )
         self._check_n()
         self.check_memory("rounding")
-        if has_memory(self.model) or self.model == "second_order":
-            self._check_search()
-        else:
-            self._check_baseline()
+        self._check_model()
         if (self.clip_norm is None) == (self.clip_value is None):
             raise ValueError(
                 "Gradients are clipped either by clip_norm or by clip_value, "
@@ -214,42 +214,25 @@ class TrainingConfig(Config):
                 f"{task.places(self.max_n)} or more for max_n={self.max_n}, got {self.window}."
             )
 
-    def _check_search(self):
+    def _check_model(self):
+        if self.model not in (*CONTROLLERS_ALONE, *memories.names()):
+            raise ValueError(
+                f"model={self.model!r} learns text alone, got task {self.task!r}; rnn, for "
+                "example, learns it."
+            )
         if "second_order" in (self.model, self.controller):
-            for name, needed in (("use_recurrent_kernel", True), ("centred", False)):
+            for name, needed in _OF_SECOND_ORDER.items():
                 if getattr(self, name) != needed:
                     raise ValueError(
                         "A second-order controller looks its next state up by its last one, and "
                         f"has no sigmoids: {name} must be {needed}, got {getattr(self, name)}."
                     )
-        if self.layers != 1:
+        if self.centred and (self.layers > 1 or not has_memory(self.model)):
             raise ValueError(
-                f"model={self.model!r} is trained with one layer, got layers={self.layers}; "
-                "rnn and lstm can have more."
+                "Networks of one layer with a memory are trained centred, got centred=True with "
+                f"model={self.model!r} and layers={self.layers}."
             )
-
-    def _check_baseline(self):
-        if not tasks.get(self.task).flows:
-            raise ValueError(
-                f"model={self.model!r} learns sequences that flow into one another, got task "
-                f"{self.task!r}, each sequence of which begins anew; stack, for example, learns it."
-            )
-        if self.sequences_in_a_row:
-            raise ValueError(
-                f"model={self.model!r} takes no exam, got "
-                f"sequences_in_a_row={self.sequences_in_a_row}; stack, for example, does."
-            )
-        if self.exam_sequences:
-            raise ValueError(
-                f"model={self.model!r} takes no exam, got exam_sequences={self.exam_sequences}; "
-                "stack, for example, does."
-            )
-        if self.centred:
-            raise ValueError(
-                f"model={self.model!r} is not trained centred, got centred=True; stack, for "
-                "example, can be."
-            )
-        if not self.use_recurrent_kernel:
+        if not has_memory(self.model) and not self.use_recurrent_kernel:
             raise ValueError(
                 f"model={self.model!r} has nothing but its hidden units to remember with, "
                 "got use_recurrent_kernel=False; stack, for example, can do without."

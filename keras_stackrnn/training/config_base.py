@@ -53,9 +53,7 @@ class Config:
     )
     seed: int = value("Everything random follows from it.", least=0, most=2**31 - 1)
     units: int = value("Hidden units of a layer.", above=0)
-    layers: int = value(
-        "Recurrent layers; of a stack or a list that learns a pattern there is one.", above=0
-    )
+    layers: int = value("Recurrent layers.", above=0)
     memories: int = value("Memories of a layer; 0 of a model that has none.", least=0)
     no_op: bool = value("Whether leaving the memory as it is, is one of the actions.")
     read_depth: int = value("Elements of a memory that are read.", above=0)

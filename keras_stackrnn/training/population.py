@@ -1,4 +1,4 @@
-"""A population of next-symbol models with stacks or lists, trained together as one program.
+"""A population of sequence models, trained together as one program.
 
 Every weight and every memory has a leading axis, the replica. Replicas share nothing: each has
 data, a seed, a learning rate and an optimizer of its own, so that each is what it would be if it
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_stackrnn.kernels.lanes import steps_first
+from keras_stackrnn.kernels.lanes import steps_first, steps_last
 from keras_stackrnn.kernels.replica_groups import replica_groups
 from keras_stackrnn.kernels.scan import Scan, Steps, decider_of, scan
 from keras_stackrnn.memories.soft import EMPTY
@@ -22,6 +22,7 @@ from keras_stackrnn.models import THRESHOLD
 from keras_stackrnn.training.architecture import Architecture
 from keras_stackrnn.training.centring import uncentred
 from keras_stackrnn.training.optimizers import OPTIMIZERS, clipped
+from keras_stackrnn.training.population_state import layers_of
 
 # A program that reads no more symbols than these takes seconds to compile and none to run.
 _FEW_SYMBOLS = 2**13
@@ -43,42 +44,52 @@ class PopulationScores(NamedTuple):
     confidence: tf.Tensor
 
 
-def empty(architecture: Architecture, replicas: int, lanes: int) -> tuple[dict, tf.Tensor]:
-    """The controller's states and the memories before anything was read."""
+def empty(architecture: Architecture, replicas: int, lanes: int) -> tuple[list, list]:
+    """Of each layer the controller's states and the memories before anything was read."""
     row_size = architecture.layout.numbers * architecture.memories
     memory_shape = [replicas, architecture.rows, row_size * lanes]
     names = architecture.decider.states
-    states = {name: tf.zeros([replicas, architecture.units, lanes]) for name in names}
-    return states, tf.fill(memory_shape, EMPTY)
+
+    def states():
+        return {name: tf.zeros([replicas, architecture.units, lanes]) for name in names}
+
+    layers = range(architecture.layers)
+    return [states() for _ in layers], [tf.fill(memory_shape, EMPTY) for _ in layers]
 
 
-def forward(architecture, weights, states, memory, tokens, *, noise=None, resets=None, **options):
-    """Log-probabilities, `[T, R, V, B]`, for tokens, `[R, B, T]`, and the state after them.
+def forward(architecture, weights, states, memories, tokens, *, noise=None, resets=None, **options):
+    """Log-probabilities, `[T, R, V, B]`, for tokens, `[R, B, T]`, and the states and memories of
+    all layers after them.
 
     `resets`, `[R, B, T]`, say before which tokens all begins anew. `options` are those of a `Scan`,
     which leaves the last memory out unless told otherwise.
     """
     decider = decider_of(architecture.decider)
     options = Scan(architecture.layout, architecture.decider, **options)
-    if architecture.use_bias:
+    if architecture.centred:
         weights = uncentred(weights)
     replicas, lanes, steps = tokens.shape
     if resets is not None:
         resets = _time_first(resets)[:, :, None]
     # A product, because the gradient of looking rows up is slow.
     symbols = tf.one_hot(tf.transpose(tokens, [0, 2, 1]), architecture.symbols, axis=1)
-    symbols = tf.reshape(symbols, [replicas, architecture.symbols, steps * lanes])
-    projected = steps_first(decider.projected(weights, symbols), steps)
-    of_steps = {name: weights[name] for name in decider.WEIGHTS if name in weights}
-    done = scan(options, projected, states, memory, of_steps, Steps(noise=noise, resets=resets))
+    inputs = tf.reshape(symbols, [replicas, architecture.symbols, steps * lanes])
+    noises = [None] * architecture.layers
+    if noise is not None:
+        noises = tf.split(noise, architecture.layers, axis=2)
+    after = []
+    for of_layer, *before, of_noise in zip(
+        layers_of(architecture, weights), states, memories, noises, strict=True
+    ):
+        projected = steps_first(decider.projected(of_layer, inputs), steps)
+        of_steps = {name: of_layer[name] for name in decider.WEIGHTS if name in of_layer}
+        done = scan(options, projected, *before, of_steps, Steps(noise=of_noise, resets=resets))
+        inputs = steps_last(done.hiddens)
+        after.append((tf.nest.map_structure(tf.stop_gradient, done.states), done.memory))
     logits = tf.matmul(weights["output_kernel"], done.hiddens)
     if architecture.use_bias:
         logits += weights["output_bias"]
-    return (
-        tf.nn.log_softmax(logits, axis=2),
-        tf.nest.map_structure(tf.stop_gradient, done.states),
-        done.memory,
-    )
+    return (tf.nn.log_softmax(logits, axis=2), *map(list, zip(*after, strict=True)))
 
 
 @functools.cache
@@ -145,7 +156,8 @@ class Trainer:
 
     def _with_noise(self, read, state, learning_rates, sizes, seeds, tokens, *symbols):
         windows, replicas, lanes, steps = tokens.shape
-        shape = [steps, replicas, self.architecture.logits, lanes]
+        logits = self.architecture.logits * self.architecture.layers
+        shape = [steps, replicas, logits, lanes]
         # XLA's program for it would take longer than all the rest of the update.
         noise = [tf.random.stateless_normal(shape, seeds[i]) for i in range(windows)]
         noise = sizes[:, None, None] * tf.stack(noise)

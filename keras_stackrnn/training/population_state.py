@@ -3,40 +3,80 @@
 A leading axis holds the replicas.
 """
 
+import dataclasses
 from typing import NamedTuple
 
 import tensorflow as tf
 
 from keras_stackrnn.training.architecture import Architecture
 
+# What reads the last layer's hidden units; all other weights are a layer's.
+_OUTPUTS = ("output_kernel", "output_bias")
+
 
 def weight_shapes(architecture: Architecture) -> dict[str, tuple[int, int]]:
-    """The shapes of one replica's weights, as the kernels take them."""
+    """The shapes of one replica's weights, as the kernels take them.
+
+    The first layer's have their own names, those of layer 1 a `_1` behind them, and so on.
+    """
     of_order = {1: _first_order_shapes, 2: _second_order_shapes}[architecture.decider.order]
-    shapes = {**of_order(architecture), "output_kernel": (architecture.answers, architecture.units)}
+    shapes = {}
+    for layer in range(architecture.layers):
+        features = architecture.units if layer else architecture.symbols
+        for name, shape in of_order(architecture, features).items():
+            shapes[_name_in(layer, name)] = shape
+    shapes["output_kernel"] = (architecture.answers, architecture.units)
     if architecture.use_bias:
         shapes["output_bias"] = (architecture.answers, 1)
     return shapes
 
 
-def _first_order_shapes(architecture):
-    units = architecture.units
-    gates = units * architecture.decider.gates
-    shapes = {
-        "kernel": (architecture.symbols, gates),
-        "memory_kernel": (gates, _numbers_read(architecture)),
-        "control_kernel": (architecture.controls, units),
+def layers_of(architecture: Architecture, weights: dict) -> list[dict]:
+    """The weights of each layer, by the names that the first one's have."""
+    if architecture.layers == 1:
+        return [{name: weight for name, weight in weights.items() if name not in _OUTPUTS}]
+    names = weight_shapes(dataclasses.replace(architecture, layers=1)).keys() - _OUTPUTS
+    return [
+        {name: weights[_name_in(layer, name)] for name in names}
+        for layer in range(architecture.layers)
+    ]
+
+
+def joined(layers: list[dict]) -> dict:
+    """The inverse of `layers_of`."""
+    return {
+        _name_in(layer, name): weight
+        for layer, weights in enumerate(layers)
+        for name, weight in weights.items()
     }
+
+
+def _name_in(layer, name):
+    return f"{name}_{layer}" if layer else name
+
+
+def _first_order_shapes(architecture, features):
+    units, controller = architecture.units, architecture.decider
+    gates = units * controller.gates
+    shapes = {"kernel": (features, gates)}
+    if architecture.memories:
+        shapes["memory_kernel"] = (gates, _numbers_read(architecture))
+        shapes["control_kernel"] = (architecture.controls, units)
     if architecture.use_recurrent_kernel:
         shapes["recurrent_kernel"] = (gates, units)
-    if architecture.use_bias:
+    if architecture.use_bias and not architecture.centred:
+        # Centred, each symbol's row of the first kernel is one: see centring.py.
+        shapes["bias"] = (gates, 1)
+        if controller.biases > 1:
+            shapes["recurrent_bias"] = (gates, 1)
+    if architecture.use_bias and architecture.memories:
         shapes["control_bias"] = (architecture.controls, 1)
     return shapes
 
 
-def _second_order_shapes(architecture):
+def _second_order_shapes(architecture, features):
     pairs = (architecture.units + 1) * (_numbers_read(architecture) + 1)
-    return {"kernel": (architecture.symbols * architecture.logits, pairs)}
+    return {"kernel": (features * architecture.logits, pairs)}
 
 
 def _numbers_read(architecture):
@@ -59,13 +99,17 @@ _LISTENS = 3.0
 def initial_weights(
     architecture: Architecture, seed: int, scale: float, listening: bool = False
 ) -> dict[str, tf.Tensor]:
-    """One replica's weights, normally distributed, and its biases, 0.
+    """One replica's weights, normally distributed, and its biases, 0 but for what a controller
+    begins with.
 
     With `listening`, each hidden unit is on for one symbol and off for all others, to begin with.
     """
 
     def fresh(name, shape, number):
-        if name.endswith("bias"):
+        if name.split("_")[0] == "bias":
+            initial = architecture.decider.initial_bias(tf.zeros_initializer())
+            return tf.reshape(initial(shape[:1], tf.float32), shape)
+        if "bias" in name:
             return tf.zeros(shape)
         return scale * tf.random.stateless_normal(shape, [seed, number])
 

@@ -8,6 +8,7 @@ cores, right on every n up to 60, soft and rounded, and rounded on n = 200 and 1
     python train.py --task=memorize --model=list     half a minute; anbn to anbmcnm less
     python train.py --task=binary_addition           six to twenty minutes; 17 of 21 seeds
     python train.py --task=anbncn --model=lstm --units=100 --layers=2
+    python train.py --task=chomsky/cycle_navigation  a minute, as does missing_duplicate_string
 
 Binary addition takes more than the others: lessons in which one operand is short (`Task.lessons`),
 hidden units that see the ones before them, heirs of the restarts that lead, sigmoids that are
@@ -190,22 +191,25 @@ for _form, _more in (("strings", _ONE_LIFE), ("transduction", {}), ("recognition
     _values = {**_OF_FILES, **_more}
     _TASKS[_form] = {"stack": _values, "list": {**_values, **_LIST}}
 
-# The baselines train one restart after the other, and none of them is given up.
+# Without a memory, as many units as the paper's baselines have; none of the restarts is given up.
 _BASELINE = {
+    **NOTHING_VARIES,
     "units": 100,
     "memories": 0,
+    "no_op": False,
     "use_recurrent_kernel": True,
     "episode": 4,
     "capacity": None,
     "action_noise": 0.0,
+    "initial_scale": 0.1,
     "learning_rate": 0.005,
     "lanes": 32,
-    "population": 3,
+    "population": 4,
     "wanted": 1,
-    "updates": 30_000,
     # A lesson lasts a round at least: with long ones the larger networks are still at short
     # sequences when their time is over.
     "updates_a_round": 48,
+    "updates": 2880,
     "lifetime": 2880,
     "hopeless_below": 0.0,
     "inherit_every": None,
@@ -214,10 +218,11 @@ _BASELINE = {
     "sequences_in_a_row": 0,
 }
 # For networks without gates, and to add: they are still learning when others are done.
-_LONG_LIFE = {"lifetime": 9600}
+_LONG_LIFE = {"lifetime": 9600, "updates": 9600}
 
 # Tables of next states are found from large weights, and lost where they are sharpened later.
 _SECOND_ORDER = {
+    **NOTHING_VARIES,
     "use_recurrent_kernel": True,
     "initial_scale": 1.0,
     "learning_rate": 0.01,
@@ -267,7 +272,7 @@ def defaults(task: tasks.Task, model: str, recipe: str, controller: str = "simpl
     if model == "second_order":
         values |= {**_SECOND_ORDER_ALONE, **_OF_AUTOMATA.get(task.name, {})}
     elif not has_memory(model):
-        values |= {**_BASELINE, "no_op": False}
+        values |= _BASELINE
         if model == "rnn" or task.name == "binary_addition":
             values |= _LONG_LIFE
     elif controller == "second_order":

@@ -39,7 +39,7 @@ class Search:
     """Trains a population until enough replicas have solved the task or the updates are used up.
 
     Args:
-        config: A `TrainingConfig` with a stack or a list model.
+        config: A `TrainingConfig`.
         data: A `TrainingData`: streams and validation sequences, never test ones.
         say: Is told in words what takes long besides updates; optional.
     """
@@ -165,12 +165,19 @@ class Search:
                 "initial_scale": self.config.initial_scale * replica.scale,
                 "listening": replica.listening,
                 "outcome": replica.outcome,
-                **dataclasses.asdict(replica.best),
+                **self._found_of(replica),
                 **_of_finite_set(replica),
                 "exam": None if replica.grade == UNGRADED else dataclasses.asdict(replica.grade),
             }
             for replica in [*self._ended, *self._alive()]
         ]
+
+    def _found_of(self, replica: Replica) -> dict[str, float]:
+        """Its best scores, in each way in which it was validated."""
+        found = dataclasses.asdict(replica.best)
+        if len(self._ways) > 1:
+            return found
+        return {name: score for name, score in found.items() if name.startswith("soft_")}
 
     def state(self) -> tuple[dict[str, np.ndarray], dict]:
         """Everything, as arrays and as plain values: `restore` continues exactly from there."""
@@ -195,7 +202,13 @@ class Search:
         """Continues from a `state()`."""
 
         def group(prefix, convert):
-            return {name: convert(arrays[f"{prefix}/{name}"]) for name in self._best_weights}
+            found = {name: arrays[f"{prefix}/{name}"] for name in self._best_weights}
+            for name, array in found.items():
+                # Of the champion there is but one.
+                expected = self._best_weights[name].shape[prefix == "champion" :]
+                if array.shape != expected:
+                    raise ValueError(f"{prefix}/{name} is {array.shape}, expected {expected}")
+            return {name: convert(array) for name, array in found.items()}
 
         self._state = population_state.State(
             group("weights", tf.constant),
@@ -366,7 +379,7 @@ class Search:
         """Who is right, rounded, on sequences one after the other, the memory not being emptied."""
         weights = {name: tf.constant(weight) for name, weight in self._best_weights.items()}
         arrays = map(tf.constant, self._in_a_row)
-        scores = self._trainer.validate(weights, *arrays, rounding=True, long=True)
+        scores = self._trainer.validate(weights, *arrays, rounding=self._ways[-1], long=True)
         for replica, is_examined, right in zip(
             self._replicas, examined, scores.right.numpy().tolist(), strict=True
         ):

@@ -13,7 +13,6 @@ from keras_stackrnn.evaluation import Accuracy, as_tested, evaluate
 from keras_stackrnn.models import SequenceModel, has_memory
 from keras_stackrnn.stream_evaluation import evaluate_stream
 from keras_stackrnn.training import closing_words
-from keras_stackrnn.training.baselines import BaselineSearch
 from keras_stackrnn.training.beginnings import weights_to_begin_with
 from keras_stackrnn.training.config import TrainingConfig
 from keras_stackrnn.training.data import TrainingData
@@ -56,14 +55,11 @@ class SearchTask:
     def evaluating(self) -> str:
         return f"Evaluating the best on n up to {self._task.test_sizes[-1]}."
 
-    def search(self) -> Search | BaselineSearch:
+    def search(self) -> Search:
         if self._task.division:
             self._say(f"{self._config.task}: {self._task.division}")
         data = TrainingData.of(self._config)
-        if self._has_memory or self._config.model == "second_order":
-            self._search = Search(self._config, data, self._say)
-        else:
-            self._search = BaselineSearch(self._config, data)
+        self._search = Search(self._config, data, self._say)
         return self._search
 
     def picture(self) -> bytes | None:
