@@ -42,10 +42,15 @@ def answering(address: str) -> str:
 def _running_here() -> str:
     """What Ray has written down of the cluster that was last started on this machine."""
     noted = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray/ray_current_cluster"  # noqa: S108
-    found = os.environ.get("RAY_ADDRESS", "") or (noted.read_text() if noted.exists() else "")
-    if not _HOST_AND_PORT.fullmatch(found.strip()):
+    given = os.environ.get("RAY_ADDRESS", "").strip()
+    found = given or (noted.read_text().strip() if noted.exists() else "")
+    if not found:
         raise RunError(
             "No Ray cluster runs on this machine: start one with `ray start --head`, or give an "
             f"address, as in --cluster=HOST:6379, or --cluster={LOCAL}."
         )
-    return found.strip()
+    if not _HOST_AND_PORT.fullmatch(found):
+        raise RunError(
+            f"RAY_ADDRESS must be HOST:PORT or {CLIENT}HOST:PORT to be found, got {found!r}."
+        )
+    return found

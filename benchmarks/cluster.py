@@ -1,0 +1,175 @@
+"""What a Ray cluster costs and brings: a search there against the same without, faults, sizes.
+
+    python benchmarks/cluster.py
+
+A search is `--task=anbn` to its end; each job is one of another seed. `seconds` are those of the
+search itself as the run counts them, compiling included, and `wall` those from the start of the
+first job to the end of the last, which includes starting processes and importing TensorFlow. Where
+there is one place, jobs follow one another: a Ray worker is warm from the second on, and a process
+of its own never is. Prints a JSON line for each figure. Takes about five minutes on two cores.
+"""
+
+import json
+import os
+import pickle
+import signal
+import statistics
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+
+import ray
+from ray.cluster_utils import Cluster
+
+from keras_stackrnn.training import TrainingConfig, run_folder
+from keras_stackrnn.training.checkpoints import Checkpoints
+from keras_stackrnn.training.cluster.remote import Told
+from keras_stackrnn.training.interrupts import Interrupts
+from keras_stackrnn.training.sweep.job import RUNNING, Job
+from keras_stackrnn.training.sweep.places import places
+from keras_stackrnn.training.sweep.view import Notes
+from keras_stackrnn.training.sweep.work import Work
+
+UPDATES = 480
+QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
+
+
+def jobs_in(folder: str, count: int, updates: int = UPDATES) -> list[Job]:
+    values = {"updates": updates, "lifetime": updates}
+    configs = [
+        TrainingConfig.from_recipe("anbn", seed=seed, output_dir=f"{folder}/{seed}", **values)
+        for seed in range(1, count + 1)
+    ]
+    return [Job(config, only_search=True) for config in configs]
+
+
+def work_through(jobs: list[Job], **where) -> float:
+    """Does them all; the seconds from their start to their end."""
+    with Interrupts("again") as interrupts, places(**where) as there:
+        started = time.perf_counter()
+        Work(jobs, there, Notes(lambda words: None), lambda job: None).run(interrupts)
+    for job in jobs:
+        if not job.is_finished:
+            raise RuntimeError(f"{job.name} failed: {job.words}")
+    return time.perf_counter() - started
+
+
+def searched(count: int, **where) -> dict:
+    """How long so many searches take."""
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = jobs_in(folder, count)
+        wall = work_through(jobs, **where)
+        seconds = [run_folder.read_outcome(job.config)["seconds"] for job in jobs]
+    seconds = [round(each, 2) for each in seconds]
+    return {"wall": round(wall, 1), "seconds": seconds, "median": statistics.median(seconds)}
+
+
+def on_ray(workers: int, count: int) -> dict:
+    """The same on a cluster with so many CPUs, joined before anything is measured."""
+    ray.init(address="local", num_cpus=workers, include_dashboard=False, **QUIET)
+    try:
+        return searched(count, cluster="auto")
+    finally:
+        ray.shutdown()
+
+
+def compare_searches() -> None:
+    for workers, count in ((1, 3), (2, 4)):
+        for name, found in (
+            ("processes", searched(count, processes=workers)),
+            ("ray", on_ray(workers, count)),
+        ):
+            print_line(f"{count} searches, {workers} at a time, {name}", **found)
+
+
+def measure_sizes() -> None:
+    """What goes over the network for a job: its checkpoints, and its lines."""
+    for task in ("anbn", "memorize", "binary_addition"):
+        with tempfile.TemporaryDirectory() as folder:
+            usual = TrainingConfig.from_recipe(task)
+            a_round = dict.fromkeys(("updates", "lifetime"), usual.updates_a_round)
+            config = TrainingConfig.from_recipe(task, output_dir=folder, **a_round)
+            work_through([Job(config, only_search=True)], processes=1)
+            newest = Checkpoints(Path(folder) / run_folder.CHECKPOINTS).newest()
+            print_line(f"checkpoint of {task}", bytes=newest.stat().st_size)
+    line = json.dumps({"event": "progress", "text": "x" * 100, "seconds": 1.0, "updates": 480})
+    print_line("line", bytes=len(pickle.dumps((1, 1, Told(line=line)))))
+
+
+def measure_faults() -> None:
+    """From a fault to the moment that its job waits for another place, with Ray's own settings."""
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    cluster.add_node(num_cpus=1)
+    ray.init(address=cluster.address, **QUIET)
+    try:
+        for name, strike in (
+            ("worker killed", lambda node: os.kill(worker_of(node), signal.SIGKILL)),
+            ("raylet killed", lambda node: os.kill(raylet_of(node), signal.SIGKILL)),
+            ("raylet stopped", lambda node: os.kill(raylet_of(node), signal.SIGSTOP)),
+        ):
+            struck = cluster.add_node(num_cpus=1)
+            print_line(name, seconds=round(noticed_after(struck, strike), 1))
+            cluster.remove_node(struck, allow_graceful=False)
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+def noticed_after(node, strike) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        jobs, found = jobs_in(folder, 2, updates=9600), []
+
+        def strike_and_wait():
+            while not all(job.state == RUNNING and "right" in job.words for job in jobs):
+                time.sleep(0.1)
+            strike(node)
+            started = time.perf_counter()
+            while all(job.state == RUNNING for job in jobs):
+                time.sleep(0.01)
+            found.append(time.perf_counter() - started)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        thread = threading.Thread(target=strike_and_wait, daemon=True)
+        thread.start()
+        try:
+            work_through(jobs, cluster="auto")
+        except Exception as stopped:
+            if not found:
+                raise RuntimeError("nothing was noticed") from stopped
+        thread.join()
+    return found[0]
+
+
+def raylet_of(node) -> int:
+    return node.all_processes["raylet"][0].process.pid
+
+
+def worker_of(node) -> int:
+    """The process of a node that works on a job."""
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            parent = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1]
+            called = Path(f"/proc/{name}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(parent) == raylet_of(node) and called.startswith(b"ray::_carry_out"):
+            return int(name)
+    raise RuntimeError("no worker of this node has anything to do")
+
+
+def print_line(name: str, **figures) -> None:
+    print(json.dumps({"measured": name, **figures}), flush=True)
+
+
+def main() -> None:
+    compare_searches()
+    measure_sizes()
+    measure_faults()
+
+
+if __name__ == "__main__":
+    main()
