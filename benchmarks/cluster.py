@@ -6,7 +6,7 @@ A search is `--task=anbn` to its end; each job is one of another seed. `seconds`
 search itself as the run counts them, compiling included, and `wall` those from the start of the
 first job to the end of the last, which includes starting processes and importing TensorFlow. Where
 there is one place, jobs follow one another: a Ray worker is warm from the second on, and a process
-of its own never is. Prints a JSON line for each figure. Takes about five minutes on two cores.
+of its own never is. Prints a JSON line for each figure. Takes about ten minutes on two cores.
 """
 
 import json
@@ -24,17 +24,22 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import ray
 from ray.cluster_utils import Cluster
+from ray.util.queue import Queue
 
 from keras_stackrnn.training import TrainingConfig, run_folder
 from keras_stackrnn.training.checkpoints import Checkpoints
+from keras_stackrnn.training.cluster import remote
 from keras_stackrnn.training.cluster.remote import Told
 from keras_stackrnn.training.interrupts import Interrupts
+from keras_stackrnn.training.run import search
 from keras_stackrnn.training.sweep.job import RUNNING, Job
 from keras_stackrnn.training.sweep.places import places
 from keras_stackrnn.training.sweep.view import Notes
 from keras_stackrnn.training.sweep.work import Work
 
 UPDATES = 480
+# As long as one of a search.
+LINE = json.dumps({"event": "progress", "text": "x" * 100, "figures": ["x" * 12] * 12})
 QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
 
 
@@ -77,6 +82,24 @@ def on_ray(workers: int, count: int) -> dict:
         ray.shutdown()
 
 
+def compare_pairs(pairs: int = 6) -> None:
+    """The same search in this process and on Ray, by turns; the first pair compiles."""
+    remote.describe()  # here, too, TensorFlow keeps to one core
+    ray.init(address="local", num_cpus=1, include_dashboard=False, **QUIET)
+    ratios = []
+    try:
+        with tempfile.TemporaryDirectory() as here, tempfile.TemporaryDirectory() as there:
+            for ours, theirs in zip(jobs_in(here, pairs), jobs_in(there, pairs), strict=True):
+                search(ours.config, log="none")
+                work_through([theirs], cluster="auto")
+                seconds = [run_folder.read_outcome(job.config)["seconds"] for job in (ours, theirs)]
+                print_line("here, and on ray", seconds=[round(each, 2) for each in seconds])
+                ratios.append(seconds[1] / seconds[0])
+    finally:
+        ray.shutdown()
+    print_line("ray / here, once compiled", median=round(statistics.median(ratios[1:]), 3))
+
+
 def compare_searches() -> None:
     for workers, count in ((1, 3), (2, 4)):
         for name, found in (
@@ -96,8 +119,32 @@ def measure_sizes() -> None:
             work_through([Job(config, only_search=True)], processes=1)
             newest = Checkpoints(Path(folder) / run_folder.CHECKPOINTS).newest()
             print_line(f"checkpoint of {task}", bytes=newest.stat().st_size)
-    line = json.dumps({"event": "progress", "text": "x" * 100, "seconds": 1.0, "updates": 480})
-    print_line("line", bytes=len(pickle.dumps((1, 1, Told(line=line)))))
+    print_line("line", bytes=len(pickle.dumps((1, 1, Told(line=LINE)))))
+
+
+def measure_telling() -> None:
+    """How many lines a second the process that was asked for a job can be told, by two others."""
+    lines = 2_000
+
+    @ray.remote(num_cpus=1)
+    def tell(queue):
+        for _ in range(lines):
+            queue.put((1, 1, Told(line=LINE)))
+
+    ray.init(address="local", num_cpus=2, include_dashboard=False, **QUIET)
+    try:
+        queue = Queue(actor_options={"num_cpus": 0})
+        ray.get([tell.remote(queue) for _ in range(2)])  # the workers are there
+        queue.get_nowait_batch(queue.size())
+        started = time.perf_counter()
+        ray.get([tell.remote(queue) for _ in range(2)])
+        told = time.perf_counter() - started
+        queue.get_nowait_batch(queue.size())
+        heard = time.perf_counter() - started - told
+    finally:
+        ray.shutdown()
+    print_line("telling", lines_a_second=round(2 * lines / told))
+    print_line("hearing, all at once", lines_a_second=round(2 * lines / heard))
 
 
 def measure_faults() -> None:
@@ -114,6 +161,8 @@ def measure_faults() -> None:
             struck = cluster.add_node(num_cpus=1)
             print_line(name, seconds=round(noticed_after(struck, strike), 1))
             cluster.remove_node(struck, allow_graceful=False)
+            while sum(node["Alive"] for node in ray.nodes()) > 2:
+                time.sleep(0.1)
     finally:
         ray.shutdown()
         cluster.shutdown()
@@ -166,8 +215,10 @@ def print_line(name: str, **figures) -> None:
 
 
 def main() -> None:
+    compare_pairs()
     compare_searches()
     measure_sizes()
+    measure_telling()
     measure_faults()
 
 

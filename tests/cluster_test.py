@@ -193,53 +193,77 @@ def test_a_driver_and_a_worker_are_killed_and_the_same_comes_of_it(
     assert_same_result(result, alone)
 
 
+def busy_node(cluster):
+    """One that a run is on."""
+    return next((node for node in cluster.worker_nodes if workers_of(node)), None)
+
+
 @pytest.mark.slow
-def test_a_node_is_lost_whose_worker_goes_on_for_a_while(cluster, alone, tmp_path):
-    lost = cluster.add_node(num_cpus=1, **SMALL)
-    config = tiny_config(tmp_path, cluster=cluster.address, **LONG)
-    orphans = []
+def test_a_node_is_lost_whose_worker_goes_on_for_a_while(cluster, joined, alone, tmp_path):
+    cluster.add_node(num_cpus=1, **SMALL)
+    config = tiny_config(tmp_path, cluster=joined, **LONG)
 
     def lose():
-        orphans.extend(workers_of(lost))
-        cluster.remove_node(lost, allow_graceful=False)
+        # Its workers live on until they notice.
+        cluster.remove_node(busy_node(cluster), allow_graceful=False)
 
-    with once(lambda: workers_of(lost) and saved(tmp_path, 0), lose):
+    with once(lambda: busy_node(cluster) and saved(tmp_path, 0), lose):
         result = train(config, output=io.StringIO())
 
-    assert len(orphans) == 1
     assert_same_result(result, alone)
 
 
 @pytest.mark.slow
-def test_a_node_that_stalls_is_given_up_and_nobody_listens_when_it_wakes(cluster, alone, tmp_path):
-    stalled = cluster.add_node(num_cpus=1, **SMALL)
-    config = tiny_config(tmp_path, cluster=cluster.address, **LONG)
+def test_a_node_that_stalls_is_given_up_and_nobody_listens_when_it_wakes(
+    cluster, joined, alone, tmp_path
+):
+    cluster.add_node(num_cpus=1, **SMALL)
+    config = tiny_config(tmp_path, cluster=joined, **LONG)
 
     def stall():
-        stopped = [raylet_of(stalled), *workers_of(stalled)]
+        node = busy_node(cluster)
+        stopped = [raylet_of(node), *workers_of(node)]
         for process in stopped:
             os.kill(process, signal.SIGSTOP)
-        while any(node["Alive"] and node["NodeID"] == stalled.node_id for node in known_nodes()):
+        while is_known(node):
             time.sleep(0.1)
         for process in stopped:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGCONT)
+        cluster.remove_node(node, allow_graceful=False)
 
-    with once(lambda: workers_of(stalled) and saved(tmp_path, 0), stall):
+    with once(lambda: busy_node(cluster) and saved(tmp_path, 0), stall):
         result = train(config, output=io.StringIO())
 
     assert_same_result(result, alone)
-    cluster.remove_node(stalled, allow_graceful=False)
 
 
-def known_nodes():
+def is_known(node):
+    """Whether Ray has not given a node up."""
     import ray
 
-    return ray.nodes()
+    return any(each["Alive"] and each["NodeID"] == node.node_id for each in ray.nodes())
 
 
 @pytest.mark.slow
-def test_whatever_is_killed_at_random_moments_the_same_comes_of_it(cluster, alone, tmp_path):
+def test_a_node_that_is_not_like_the_others_is_refused_or_named(cluster, joined, tmp_path):
+    flags = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
+    other = cluster.add_node(num_cpus=1, env_vars=flags, **SMALL)
+    config = tiny_config(tmp_path / "run", cluster=joined)
+
+    with pytest.raises(RunError, match=r"has another XLA_FLAGS than node .* --mixed_nodes"):
+        train(config, output=io.StringIO())
+    assert not (tmp_path / "run").exists()
+    result = train(dataclasses.replace(config, mixed_nodes=True), output=io.StringIO())
+
+    assert "has another XLA_FLAGS than node" in result.evaluation["mixed_nodes"][0]
+    cluster.remove_node(other)
+
+
+@pytest.mark.slow
+def test_whatever_is_killed_at_random_moments_the_same_comes_of_it(
+    cluster, joined, alone, tmp_path
+):
     config = tiny_config(tmp_path, cluster=cluster.address, **LONG)
     draws = random.Random(1)
     is_begun = False
@@ -257,7 +281,8 @@ def test_whatever_is_killed_at_random_moments_the_same_comes_of_it(cluster, alon
         driver.kill()
         driver.communicate()
 
-    assert_same_result(train(config, resume=True, output=io.StringIO()), alone)
+    here = dataclasses.replace(config, cluster=joined)
+    assert_same_result(train(here, resume=True, output=io.StringIO()), alone)
 
 
 def resume_driver(config):
@@ -303,6 +328,8 @@ def test_nobody_at_an_address_is_a_sentence_at_once(tmp_path):
 
     with pytest.raises(RunError, match=rf"No Ray cluster answers at ray://127\.0\.0\.1:{port}"):
         train(config, output=io.StringIO())
+
+    assert not (tmp_path / "run").exists()
 
 
 def test_no_cluster_on_this_machine_is_a_sentence(monkeypatch, tmp_path):

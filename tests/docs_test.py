@@ -47,6 +47,7 @@ FOREIGN = {
     "kubectl",
     "pip",
     "git",
+    "ray",
     "twine",
     "sphinx-build",
     "systemd-run",

@@ -10,6 +10,7 @@ from training_case import assert_same_arrays, tiny_config
 from keras_stackrnn.training import populations, run_folder, train
 from keras_stackrnn.training.interrupts import Interrupts
 from keras_stackrnn.training.populations import Populations
+from keras_stackrnn.training.sweep.cores import Cores
 from keras_stackrnn.training.sweep.view import Notes
 
 
@@ -24,7 +25,7 @@ def with_outcomes(folder, *outcomes, **values):
             of_one = Path(populations.of_number(config, number).output_dir)
             of_one.mkdir(parents=True)
             run_folder.write_outcome(of_one, found)
-    return Populations(config, Notes(print))
+    return Populations(config, Cores(), Notes(print))
 
 
 def search(several):

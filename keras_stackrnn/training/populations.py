@@ -9,7 +9,6 @@ before it have ended. Those after it are not needed any more.
 import dataclasses
 import hashlib
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 from keras_stackrnn.training import run_folder
@@ -18,10 +17,9 @@ from keras_stackrnn.training.config import TrainingConfig
 from keras_stackrnn.training.configs import AnyConfig
 from keras_stackrnn.training.files import RunError, write_aside
 from keras_stackrnn.training.interrupts import Interrupts
-from keras_stackrnn.training.sweep.job import FAILED, WAITING, Job
-from keras_stackrnn.training.sweep.places import places
+from keras_stackrnn.training.sweep.job import FAILED, Job
 from keras_stackrnn.training.sweep.view import Report
-from keras_stackrnn.training.sweep.work import Work
+from keras_stackrnn.training.sweep.work import Places, Work
 
 
 def are_asked_for(config: AnyConfig) -> bool:
@@ -55,32 +53,26 @@ class Populations:
 
     Args:
         config: The run's configuration.
+        there: Where they search.
         view: Shows how it goes.
     """
 
-    def __init__(self, config: TrainingConfig, view: Report):
+    def __init__(self, config: TrainingConfig, there: Places, view: Report):
         self._config = config
         self._jobs = [
             Job(of_number(config, number), only_search=True, name=f"population {number}")
             for number in range(config.populations)
         ]
-        self._view = view
-        self._work: Work | None = None
-        self._differences: Sequence[str] = ()
+        self._differences = there.differences
+        self._work = Work(self._jobs, there, view, self._ended)
 
     def search(self, interrupts: Interrupts) -> None:
         """Has them search until it is known which of them wins; a signal has them saved."""
         for job in self._jobs:
             if job.is_finished:
                 job.end()
-        config = self._config
         self._drop_losers()
-        if all(job.state != WAITING for job in self._jobs):
-            return
-        with places(config.cluster, config.mixed_nodes) as there:
-            self._differences = there.differences
-            self._work = Work(self._jobs, there, self._view, self._ended)
-            self._work.run(interrupts)
+        self._work.run(interrupts)
 
     @property
     def winner(self) -> int:
@@ -145,5 +137,4 @@ class Populations:
         solved = [number for number, outcome in outcomes.items() if outcome["solved"]]
         for job in self._jobs[min(solved) + 1 :] if solved else []:
             job.drop()
-        if self._work is not None:
-            self._work.end_dropped()
+        self._work.end_dropped()

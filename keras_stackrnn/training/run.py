@@ -29,6 +29,7 @@ from keras_stackrnn.training.populations import Populations
 from keras_stackrnn.training.progress import Report
 from keras_stackrnn.training.run_task import RunTask
 from keras_stackrnn.training.search_task import SearchTask
+from keras_stackrnn.training.sweep.places import places
 from keras_stackrnn.training.sweep.view import Notes, View
 from keras_stackrnn.training.workers import place
 from keras_stackrnn.training.workers.launcher import launch
@@ -93,13 +94,19 @@ def train(
                 _begin_for_workers(config, folder, overwrite)
             launch(config, folder / run_folder.CHECKPOINTS, output, log, progress.say)
             return _result_in(folder, config)
-        with _under_way(config, progress, resume, overwrite) as (task, interrupts):
-            about = {}
+        with contextlib.ExitStack() as stack:
+            several, about = None, {}
             if populations.are_asked_for(config):
+                # Before there is a folder of a run: a sentence is all that is left of a wrong one.
+                there = stack.enter_context(places(config.cluster, config.mixed_nodes))
                 view = View(output) if log == "text" else Notes(progress.say)
-                task, about = _search_populations(config, view, progress.say, interrupts)
-            else:
+                several = Populations(config, there, view)
+            ours = _under_way(config, progress, resume, overwrite)
+            task, interrupts = stack.enter_context(ours)
+            if several is None:
                 progress.compile()
+            else:
+                task, about = _search_populations(config, several, progress.say, interrupts)
             run = Run(config, folder, progress, interrupts, task, about)
             with ThreadPoolExecutor(1) as aside:
                 # While programs are compiled, there is time for the graphs of what will be served.
@@ -169,11 +176,13 @@ def _under_way(
 
 
 def _search_populations(
-    config: TrainingConfig, view: View | Notes, say: Callable[[str], None], interrupts: Interrupts
+    config: TrainingConfig,
+    several: Populations,
+    say: Callable[[str], None],
+    interrupts: Interrupts,
 ) -> tuple[SearchTask, dict]:
     """Has populations search, and the run go on from the end of the one that wins: the task as that
     one has it, and what `evaluation.json` says of them."""
-    several = Populations(config, view)
     if config.minutes is not None:
         say("With a limit in minutes, what a population finds depends on how fast its core is.")
     several.search(interrupts)

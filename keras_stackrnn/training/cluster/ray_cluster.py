@@ -252,14 +252,22 @@ def _compared() -> tuple[tuple[str, dict] | None, list[str]]:
     asked = [_describe.options(scheduling_strategy=each).remote() for each in affinity]
     described = []
     for node, ref in zip(alive, asked, strict=True):
+        host = node["NodeManagerHostname"]
         try:
             described.append(ray.get(ref, timeout=_SECONDS_TO_DESCRIBE))
-        except ray.exceptions.RayError as error:
-            cause = getattr(error, "cause", None) or error
+        except ray.exceptions.RayTaskError as error:
+            why = _first_line(error.cause or error)
             raise RunError(
-                f"Node {node['NodeManagerHostname']} cannot run keras_stackrnn "
-                f"({_first_line(cause)}): install the same there as here."
+                f"Node {host} cannot run keras_stackrnn ({why}): install the same there as here."
             ) from error
+        except ray.exceptions.GetTimeoutError as error:
+            raise RunError(
+                f"Node {host} has not answered for {_SECONDS_TO_DESCRIBE:.0f} seconds: take it "
+                "out of the cluster."
+            ) from error
+        except ray.exceptions.RayError:
+            # It was lost in the meantime.
+            continue
     found = [
         sentence
         for name, description in described[1:]
