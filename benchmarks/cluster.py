@@ -82,22 +82,47 @@ def on_ray(workers: int, count: int) -> dict:
         ray.shutdown()
 
 
-def compare_pairs(pairs: int = 6) -> None:
-    """The same search in this process and on Ray, by turns; the first pair compiles."""
+def compare_pairs(pairs: int = 5) -> None:
+    """The same search in this process and on Ray, by turns; the first pair compiles.
+
+    Seconds of CPU are compared, too, which other work on the machine changes less: those of this
+    process against those of Ray's worker and of the queue that it tells its lines to.
+    """
     remote.describe()  # here, too, TensorFlow keeps to one core
     ray.init(address="local", num_cpus=1, include_dashboard=False, **QUIET)
     ratios = []
     try:
         with tempfile.TemporaryDirectory() as here, tempfile.TemporaryDirectory() as there:
             for ours, theirs in zip(jobs_in(here, pairs), jobs_in(there, pairs), strict=True):
+                before = time.process_time()
                 search(ours.config, log="none")
+                cpu = [time.process_time() - before]
+                before = cpu_of_workers()
                 work_through([theirs], cluster="auto")
+                cpu.append(cpu_of_workers() - before)
                 seconds = [run_folder.read_outcome(job.config)["seconds"] for job in (ours, theirs)]
-                print_line("here, and on ray", seconds=[round(each, 2) for each in seconds])
-                ratios.append(seconds[1] / seconds[0])
+                found = {"seconds": seconds, "cpu": cpu}
+                found = {name: [round(each, 2) for each in both] for name, both in found.items()}
+                print_line("here, and on ray", **found)
+                ratios.append((seconds[1] / seconds[0], cpu[1] / cpu[0]))
     finally:
         ray.shutdown()
-    print_line("ray / here, once compiled", median=round(statistics.median(ratios[1:]), 3))
+    seconds, cpu = (round(statistics.median(each), 3) for each in zip(*ratios[1:], strict=True))
+    print_line("ray / here, medians once compiled", seconds=seconds, cpu=cpu)
+
+
+def cpu_of_workers() -> float:
+    """What Ray's processes that carry out something have taken so far, in seconds."""
+    ticks = 0
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            called = Path(f"/proc/{name}/cmdline").read_bytes()
+            fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if called.startswith(b"ray::"):
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def compare_searches() -> None:
