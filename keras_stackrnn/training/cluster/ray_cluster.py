@@ -23,6 +23,7 @@ from keras_stackrnn.training.trainer_process import FAILED
 # Losses of one job in a row, without a checkpoint between them, after which it is given up.
 _PATIENCE = 3
 _SECONDS_TO_DESCRIBE = 180.0
+_SECONDS_BETWEEN_LOOKS = 2.0
 
 
 class RayCluster:
@@ -43,6 +44,7 @@ class RayCluster:
         self._address = address if self._is_guest else addresses.answering(address)
         self._under_way: dict[int, RemoteJob] = {}
         self._numbers = itertools.count()
+        self._looked_at = 0.0
         if not self._is_guest:
             _join(self._address)
         try:
@@ -97,6 +99,7 @@ class RayCluster:
     def wait(self) -> None:
         """Waits until one has ended, but just a moment; and hears what all have to tell."""
         with self._lost_told():
+            self._look_for_lost_nodes()
             refs = {each.ref: each for each in self._under_way.values() if each.poll() is None}
             ended = []
             if refs:
@@ -108,6 +111,16 @@ class RayCluster:
                     self._under_way[number].hear(attempt, told)
             for ref in ended:
                 refs[ref].come_back()
+
+    def _look_for_lost_nodes(self) -> None:
+        """Ray does not fail a task on a node that it has given up as long as the worker there still
+        has its connection, which nobody closes when a machine stands still."""
+        if time.monotonic() < self._looked_at + _SECONDS_BETWEEN_LOOKS:
+            return
+        self._looked_at = time.monotonic()
+        alive = {node["NodeID"] for node in ray.nodes() if node["Alive"]}
+        for job in self._under_way.values():
+            job.check(alive)
 
     @contextlib.contextmanager
     def _lost_told(self):
@@ -136,7 +149,7 @@ class RemoteJob:
     def __init__(self, job: Job, number: int, cluster: RayCluster):
         self._job, self._number, self._cluster = job, number, cluster
         self._code: int | None = None
-        self._attempt, self._losses = 0, 0
+        self._attempt, self._losses, self._node_id = 0, 0, ""
         self.last_words = ""
         self._folder = JobFolder(job)
         try:
@@ -167,6 +180,7 @@ class RemoteJob:
             return
         if told.node:
             self._job.begin(told.node)
+            self._node_id = told.node_id
         if told.line:
             self._job.listen(told.line)
         if told.checkpoint:
@@ -179,21 +193,30 @@ class RemoteJob:
 
     def come_back(self) -> None:
         """Takes what has come of the attempt; if nothing has, there is another one."""
+        if self._code is not None:
+            return
         try:
             found = ray.get(self.ref)
         except ray.exceptions.RayTaskError as error:
             self._fail(_first_line(error.cause or error))
         except ray.exceptions.RayError as error:
-            self._losses += 1
-            if self._losses == _PATIENCE:
-                self._fail(
-                    f"It was lost {_PATIENCE} times without a checkpoint between them "
-                    f"({_first_line(error)})"
-                )
-            else:
-                self._submit()
+            self._lost(_first_line(error))
         else:
             self._take(found)
+
+    def check(self, alive: set[str]) -> None:
+        """Takes note of the nodes that there are."""
+        if self._code is None and self._node_id and self._node_id not in alive:
+            ray.cancel(self.ref, force=True)
+            self._lost("its node was given up")
+
+    def _lost(self, why: str) -> None:
+        """Has the job go on elsewhere."""
+        self._losses += 1
+        if self._losses == _PATIENCE:
+            self._fail(f"It was lost {_PATIENCE} times without a checkpoint between them ({why})")
+        else:
+            self._submit()
 
     def _take(self, found: remote.Finished | str) -> None:
         if isinstance(found, str):
@@ -207,6 +230,7 @@ class RemoteJob:
 
     def _submit(self) -> None:
         self._attempt += 1
+        self._node_id = ""
         self._job.wait()
         asked = self._cluster.asked(self._job, self._folder)
         self.ref = self._cluster.submit(self._number, self._attempt, asked)
@@ -217,7 +241,11 @@ class RemoteJob:
 
 @ray.remote(num_cpus=1, max_retries=0)
 def _carry_out(asked, heard, number, attempt):
-    return remote.carry_out(asked, _name_here(), lambda told: heard.put((number, attempt, told)))
+    def tell(told):
+        heard.put((number, attempt, told))
+
+    tell(remote.Told(node=_name_here(), node_id=ray.get_runtime_context().get_node_id()))
+    return remote.carry_out(asked, _name_here(), tell)
 
 
 @ray.remote(num_cpus=0, max_retries=0)

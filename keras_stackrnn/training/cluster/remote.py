@@ -51,9 +51,10 @@ class Asked(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What a node tells while it runs: where, its last line, a checkpoint; or nothing of these."""
+    """What is told of a run: the node that it begins on, its last line, or its last checkpoint."""
 
     node: str = ""
+    node_id: str = ""
     line: str = ""
     checkpoint: bytes = b""
 
@@ -74,7 +75,6 @@ def describe() -> dict[str, str]:
 def carry_out(asked: Asked, node: str, tell: Callable[[Told], object]) -> Finished | str:
     """Does what is asked; a sentence if that cannot be done."""
     _use_one_core()
-    tell(Told(node=node))
     wrong = asked.like and differences(node, description(), *asked.like)
     if wrong:
         return wrong[0]
