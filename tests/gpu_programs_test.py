@@ -70,9 +70,7 @@ def test_a_step_of_training_on_a_gpu_has_the_loops_that_are_meant_and_stays_ther
     program = gpu_program(**CASES[name])
 
     operations = re.findall(r" ([a-z][\w-]*)\(", program)
-    # Where a memory is carried on, all steps forward work on all rows.
-    forward = 1 if CASES[name].get("stateful") else BLOCKS
-    assert operations.count("while") == forward + BLOCKS
+    assert operations.count("while") == 2 * BLOCKS
     assert not TRANSFERS & set(operations)
     assert not re.findall(r'custom_call_target="(.*?)"', program)
     assert np.isin(["dot", "dynamic-slice", "dynamic-update-slice"], operations).all()

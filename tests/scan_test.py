@@ -127,12 +127,13 @@ def test_a_population_compiled_is_the_same_over_several_blocks(kind, memory, mon
 
 @each_kind
 @each_way_with_the_memory
-def test_one_block_gives_the_numbers_that_several_give(kind, memory, monkeypatch):
+@pytest.mark.parametrize("way", ["in_one_block", "one_loop_forward"])
+def test_one_block_gives_the_numbers_that_several_give(kind, memory, way, monkeypatch):
     monkeypatch.setattr(scan, "SHORTEST_BLOCK", 2)
     tensors = population(kind)
 
     several, gradients = run(scan.Scan(layout_of(kind), SIGMOID, **memory), tensors)
-    one = scan.Scan(layout_of(kind), SIGMOID, in_one_block=True, **memory)
+    one = scan.Scan(layout_of(kind), SIGMOID, **{way: True}, **memory)
     in_one, gradients_in_one = run(one, tensors)
 
     for name in ("hiddens", "controls"):
@@ -344,11 +345,10 @@ def test_a_long_window_has_all_blocks_that_there_may_be():
 
 
 @each_kind
-def test_a_memory_that_is_carried_on_has_one_loop_forward(kind):
+def test_a_memory_that_is_carried_on_takes_no_loop_more(kind):
     program = training_step(kind, WINDOW, 3 * WINDOW, stateful=True)
 
-    # All steps work on all rows.
-    assert len(loops_of(program)) == 1 + BLOCKS
+    assert len(loops_of(program)) == 2 * BLOCKS
 
 
 def test_steps_of_unknown_number_have_one_loop_forward_and_one_backward():

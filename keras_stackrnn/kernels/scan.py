@@ -61,6 +61,9 @@ class Scan:
             `differentiate_memory`, fewer rows are worked on then, and the memories get no gradient.
         in_one_block: Whether all steps are one block: what comes out is the same, compiled sooner,
             which is worth it where few symbols are read.
+        one_loop_forward: Whether, with `last_memory` and `keep_rows`, the forward pass alone takes
+            all steps in one loop: compiled sooner, but slower where memories are large, because
+            more rows are kept of most steps.
     """
 
     layout: MemoryLayout
@@ -71,6 +74,7 @@ class Scan:
     keep_rows: bool = True
     starts_empty: bool = False
     in_one_block: bool = False
+    one_loop_forward: bool = False
 
     def __post_init__(self):
         if self.differentiate_memory and not self.last_memory:
@@ -233,8 +237,7 @@ class _Pass:
         blocks = _blocks(self.layout, steps, rows, self.options.starts_empty, most)
         if not self.options.last_memory:
             return [(block, [block]) for block in blocks]
-        if self.options.keep_rows:
-            # All steps work on all rows, and one loop is compiled sooner than several.
+        if self.options.keep_rows and self.options.one_loop_forward:
             return [(_Block(0, steps, 0, rows, head), blocks)]
         return [(_Block(block.begin, block.steps, 0, rows, head), [block]) for block in blocks]
 

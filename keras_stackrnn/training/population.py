@@ -200,7 +200,11 @@ class Trainer:
         valid=None,
     ):
         """One window of every lane, `[R, B, T]`; `carried` are states and memories."""
-        ways = {"last_memory": True} if self.flows else {"starts_empty": True, "resets": resets}
+        ways = (
+            {"last_memory": True, "one_loop_forward": True}
+            if self.flows
+            else {"starts_empty": True, "resets": resets}
+        )
         with tf.GradientTape() as tape:
             tape.watch(state.weights)
             predicted, *after = forward(
