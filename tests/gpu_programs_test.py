@@ -25,6 +25,7 @@ CASES = {
     **{kind: {"kind": kind} for kind in ("stack", "list", "tape", "editor", "queue")},
     "gru": {"controller": "gru", "use_bias": True},
     "lstm": {"controller": "lstm", "use_bias": True},
+    "second_order": {"controller": "second_order", "use_bias": True},
     "vectors": {"element_size": 3, "no_op": True},
     "stateful": {"stateful": True},
     "dropout": {"dropout": 0.2, "recurrent_dropout": 0.2, "memory_dropout": 0.2, "seed": 1},
