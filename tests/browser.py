@@ -48,7 +48,7 @@ class Tab:
             **{"viewport": {"width": 1100, "height": 800}, **options}
         )
         self.page = self._context.new_page()
-        self.page.set_default_timeout(10_000)
+        self.page.set_default_timeout(60_000)
         self.requests: list[str] = []
         self.errors: list[str] = []
         self.page.on("request", lambda request: self.requests.append(request.url))

@@ -137,6 +137,7 @@ def test_it_shows_what_the_stacks_did_at_each_symbol(finished):
     assert [row[0] for row in table.splitlines()[2:]] == list(demo.TRACED)
 
 
+@pytest.mark.slow
 def test_an_interrupted_show_stops_the_server(finished):
     config, _ = finished
     output = InterruptedAt("4. Looking")

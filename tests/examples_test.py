@@ -142,6 +142,7 @@ def test_a_memory_of_ones_own_is_trained_traced_exported_and_served(tmp_path):
     assert len(registration.split("\n\n")[0].splitlines()) <= 15
 
 
+@pytest.mark.slow
 def test_two_workers_learn_what_one_does():
     rows = [line.split() for line in run_python(str(EXAMPLES / "workers.py")).splitlines()[1:]]
 

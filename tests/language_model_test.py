@@ -245,7 +245,7 @@ def test_ends_when_it_has_diverged_with_the_best_weights():
     assert_same_arrays(training.best_model().get_weights(), initial)
 
 
-@pytest.mark.parametrize("kind", ["stack", "lstm"])
+@pytest.mark.parametrize("kind", ["stack", pytest.param("lstm", marks=pytest.mark.slow)])
 def test_goes_on_exactly_from_a_state(kind):
     options = {"dropout": 0.2, "averaging": 0.9, "epochs": 2}
     whole = training_of(kind, **options)

@@ -53,6 +53,7 @@ def test_a_text_of_one_word_stays_as_it_is():
     assert Noising(np.array([0]), 1, share=1.0, seed=0)(np.array([[0]]), 0).tolist() == [[0]]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_block_of_steps")
 def test_training_with_noise_goes_on_exactly_and_is_another_one():
     def weights_of(training):
