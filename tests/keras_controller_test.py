@@ -5,6 +5,9 @@ import numpy as np
 import pytest
 from test_case import raises_only, random, randomise
 
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("what is not fused is said on TensorFlow", allow_module_level=True)
+
 from keras_stackrnn import ControllerCell, NextSymbolModel, StackRNN, trace
 
 BATCH, STEPS, FEATURES, UNITS = 2, 5, 3, 4
