@@ -46,7 +46,7 @@ class LanguageModelConfig(Config):
     workers: int = value(
         "Processes of this machine that share the lanes; more machines: see TF_CONFIG.", above=0
     )
-    epochs: int = value("Times the text is read; the learning rate falls to 0 over them.", above=0)
+    epochs: int = value("Times the text is read, while the learning rate falls to 0.", above=0)
     initial_scale: float = value(
         "What the usual initial weights are multiplied by, all but the biases and the output's.",
         above=0,
