@@ -11,6 +11,7 @@ if keras.backend.backend() != "tensorflow":
 import keras_stackrnn
 from keras_stackrnn import gallery, model_files, patterns
 from keras_stackrnn.evaluation import evaluate
+from keras_stackrnn.stream_evaluation import evaluate_stream
 from keras_stackrnn.trace.sources import trace_source
 
 MOST_BYTES = 600_000
@@ -27,6 +28,9 @@ def test_a_model_is_right_far_beyond_what_it_learned_from(name):
     assert set(entry.right.values()) == {100.0}
     per_n = evaluate(model, pattern, [smallest, 60], sequences=2, rounding=True).per_n
     assert per_n == {smallest: 1.0, 60: 1.0}
+    # As a server's session has it, which goes on for ever.
+    in_a_row = evaluate_stream(model, pattern, pattern.test_sizes, sequences=60, rounding=True)
+    assert in_a_row.first_fault is None
     assert entry.command.startswith(f"python train.py --task={entry.task}")
 
 

@@ -1,6 +1,7 @@
 """Tests that the trained models of the gallery still are what the page on traces says of them."""
 
 import keras
+import numpy as np
 import pytest
 
 if keras.backend.backend() != "tensorflow":
@@ -54,12 +55,12 @@ def test_forcing_a_counters_stacks_changes_how_many_bs_it_expects(force, expecte
     assert after_first_b.index("a") + 1 == expected
 
 
-def test_a_word_is_pushed_on_three_stacks_and_comes_back_from_them():
+def test_a_word_is_pushed_on_two_stacks_and_comes_back_from_them():
     model = gallery.load("memorize")
     record = keras_stackrnn.trace(model, "1221211=1121221")
     memories = {memory.name: memory for memory in record.memories}
+    twos = np.array([0, 1, 1, 0, 1, 0, 0])
 
-    for name in ("stack2", "stack4", "stack5"):
+    for name, written in (("stack2", twos), ("stack8", 1 - twos)):
         assert memories[name].taken[:-1] == ["PUSH"] * 7 + ["POP"] * 7
-    on_top = memories["stack4"].tops[:7, 0].round().astype(int)
-    assert list(on_top) == [0, 1, 1, 0, 1, 0, 0]
+        np.testing.assert_array_equal(memories[name].tops[:7, 0].round(), written)
